@@ -1,0 +1,29 @@
+"""The shard format: samples that carry the memory of an ideal reader at every step.
+
+See docs/FORMAT.md for the files, `open_dataset` to read them, `generate` to make them.
+"""
+
+from ivl_shards.engine import Made, generate
+from ivl_shards.errors import Damage, Stopped, UserError
+from ivl_shards.generator import Generator
+from ivl_shards.reader import Dataset, open_dataset
+from ivl_shards.recipe import Recipe
+from ivl_shards.sample import Sample
+from ivl_shards.schema import DEFLATE, ENCODED, Field, Schema
+
+__all__ = [
+    "DEFLATE",
+    "ENCODED",
+    "Damage",
+    "Dataset",
+    "Field",
+    "Generator",
+    "Made",
+    "Recipe",
+    "Sample",
+    "Schema",
+    "Stopped",
+    "UserError",
+    "generate",
+    "open_dataset",
+]

@@ -1,0 +1,64 @@
+"""Progress: a bar on a terminal, plain lines in a log, nothing when asked to be quiet."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from tqdm import tqdm
+
+# Seconds between two lines in a log.
+_PAUSE = 10.0
+
+
+@contextmanager
+def show_progress(total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A function to call with the number of samples that have been added.
+
+    What is reported first is taken as already there: it does not count into the speed.
+    """
+    if quiet:
+        yield lambda samples: None
+    elif sys.stderr.isatty():
+        with tqdm(total=total, unit=" samples", smoothing=0.1, dynamic_ncols=True) as bar:
+            yield lambda samples: _advance(bar, samples)
+    else:
+        yield _Log(total).add
+
+
+def _advance(bar: "tqdm[None]", samples: int) -> None:
+    if bar.n == 0 and bar.initial == 0 and samples and not getattr(bar, "begun", False):
+        bar.initial = samples
+    bar.begun = True
+    bar.update(samples)
+
+
+class _Log:
+    """A line now and then."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.done = self.before = 0
+        self.begun = self.last = time.monotonic()
+        self.first = True
+
+    def add(self, samples: int) -> None:
+        self.done += samples
+        if self.first:
+            self.before, self.first = self.done, False
+            if self.done:
+                print(f"{self.done:,} of {self.total:,} samples were there already",
+                      file=sys.stderr)  # fmt: skip
+            return
+        now = time.monotonic()
+        if self.done < self.total and now - self.last < _PAUSE:
+            return
+        self.last = now
+        speed = (self.done - self.before) / max(now - self.begun, 1e-9)
+        left = (self.total - self.done) / speed
+        print(
+            f"{self.done:,} of {self.total:,} samples, {speed:,.0f} samples/s, "
+            f"{time.strftime('%H:%M:%S', time.gmtime(left))} left",
+            file=sys.stderr,
+            flush=True,
+        )

@@ -1,0 +1,297 @@
+"""Reader: a dataset as a sequence of samples.
+
+    from ivl_shards import open_dataset
+
+    dataset = open_dataset("test.h5")
+    sample = dataset[0]
+    sample.image, sample["centres"], sample.memory(2), sample.delta(2)
+
+Files are opened when first needed, once in each process, so a dataset can be handed to the
+workers of a PyTorch DataLoader whether they are forked or spawned. Torch is not needed.
+"""
+
+import json
+import os
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, overload
+
+import h5py
+import numpy as np
+
+from ivl_shards.columns import Column, decode, open_column
+from ivl_shards.errors import Damage, UserError
+from ivl_shards.recipe import from_json
+from ivl_shards.sample import Sample
+from ivl_shards.schema import DIGEST, Array, Field, Schema, stored_field
+from ivl_shards.seal import read_seal
+
+# Open at a time; more would run into the limit on open files.
+_OPEN_SHARDS = 32
+# Shards whose samples are mixed with each other in a shuffled pass.
+_SHUFFLE_SHARDS = 8
+
+
+class Shard:
+    """One open file of samples."""
+
+    def __init__(self, path: Path) -> None:
+        read_seal(path)
+        self._file = open_hdf5(path)
+        self.attributes = read_file_attributes(self._file)
+        self.schema = read_schema(self._file)
+        self._columns: dict[str, Column] = {
+            f.name: open_column(path, self._file[f.name], f) for f in self.schema
+        }
+
+    def __getitem__(self, name: str) -> Column:
+        return self._columns[name]
+
+
+class Source:
+    """The files of a dataset, opened lazily, once a process."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        read_seal(path)
+        with open_hdf5(path) as file:
+            self.attributes = read_file_attributes(file)
+            self.schema = read_schema(file)
+        self.shards = [(self.path, int(self.attributes["samples"]))]
+        if "shards" in self.attributes:
+            table = json.loads(self.attributes["shards"])
+            self.shards = [(path.parent / row["file"], row["samples"]) for row in table]
+        self.ends = np.cumsum([samples for _, samples in self.shards])
+        self._open: OrderedDict[int, Shard] = OrderedDict()
+        self._process = os.getpid()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_open": OrderedDict(), "_process": -1}
+
+    def shard(self, k: int) -> Shard:
+        """The k-th file, open."""
+        if self._process != os.getpid():
+            # HDF5 handles do not survive a fork; the parent's are left to the parent.
+            self._open, self._process = OrderedDict(), os.getpid()
+        if k not in self._open:
+            self._open[k] = self._open_shard(k)
+            if len(self._open) > _OPEN_SHARDS:
+                self._open.popitem(last=False)
+        self._open.move_to_end(k)
+        return self._open[k]
+
+    def _open_shard(self, k: int) -> Shard:
+        path, samples = self.shards[k]
+        if not path.exists():
+            raise Damage(f"{path}: shard is missing: put it back, or make the dataset again")
+        shard = Shard(path)
+        if shard.attributes["recipe"] != self.attributes["recipe"]:
+            raise Damage(f"{path}: belongs to another dataset than {self.path}")
+        if int(shard.attributes["samples"]) != samples:
+            raise Damage(f"{path}: has not the {samples:,} samples that {self.path} lists")
+        return shard
+
+    def locate(self, row: int) -> tuple[int, int]:
+        """The file that holds a row of the dataset, and the row there."""
+        k = int(np.searchsorted(self.ends, row, "right"))
+        return k, row - int(self.ends[k]) + self.shards[k][1]
+
+    def read(self, row: int) -> dict[str, Array]:
+        """All fields of a row as stored."""
+        k, i = self.locate(row)
+        shard = self.shard(k)
+        return {field.name: shard[field.name].row(i) for field in self.schema}
+
+    def gather(self, name: str, rows: Array) -> Array:
+        """One field of many rows, in their order."""
+        files = np.searchsorted(self.ends, rows, "right")
+        present = np.unique(files)
+        if len(present) == 1:
+            return self._gather_from(int(present[0]), name, rows)
+        field = self.schema[name]
+        shape = () if field.storage == "encoded" else field.shape
+        out = np.empty((len(rows), *shape), object if field.storage == "encoded" else field.dtype)
+        for k in present:
+            here = files == k
+            out[here] = self._gather_from(int(k), name, rows[here])
+        return out
+
+    def _gather_from(self, k: int, name: str, rows: Array) -> Array:
+        return self.shard(k)[name].rows(rows - (self.ends[k] - self.shards[k][1]))
+
+
+class Dataset(Sequence[Sample]):
+    """A dataset, or a selection of it; slices are selections too and read nothing."""
+
+    def __init__(self, source: Source, rows: Array) -> None:
+        self._source = source
+        self._rows = rows
+
+    @property
+    def path(self) -> Path:
+        """Where it was opened."""
+        return self._source.path
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What the file says about itself: generator, seed, licence, checksum …"""
+        return dict(self._source.attributes)
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """The recipe it was made from."""
+        return from_json(self._source.attributes["recipe"])
+
+    @property
+    def schema(self) -> Schema:
+        """Its fields."""
+        return self._source.schema
+
+    @property
+    def shards(self) -> list[Path]:
+        """The files that hold the samples."""
+        return [path for path, _ in self._source.shards]
+
+    @property
+    def lengths(self) -> Array:
+        """T of every sample: its number of lines or objects."""
+        return self.column(self.schema.sequence)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return f"<Dataset {self.path.name}: {len(self):,} samples of {self.attributes['task']}>"
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice | Array) -> "Dataset": ...
+    def __getitem__(self, index: int | slice | Array) -> "Sample | Dataset":
+        if isinstance(index, (slice, np.ndarray)):
+            return Dataset(self._source, self._rows[index])
+        return self._sample(self._source.read(int(self._rows[index])))
+
+    def __iter__(self) -> Iterator[Sample]:
+        return (self[i] for i in range(len(self)))
+
+    def _sample(self, stored: dict[str, Array]) -> Sample:
+        fields = unpad(self.schema, stored)
+        for field in self.schema:
+            fields[field.name] = decode(field, fields[field.name])
+        return Sample(fields, self.schema.sequence)
+
+    def stored(self, index: int) -> dict[str, Array]:
+        """The fields of a sample as they stand in the file: padded, photographs encoded."""
+        return self._source.read(int(self._rows[index]))
+
+    def padded(self, fields: Sequence[str] | None = None) -> "PaddedRows":
+        """The samples as plain dictionaries of arrays of one shape each.
+
+        This is what a PyTorch DataLoader stacks without a `collate_fn` of its own.
+        """
+        return PaddedRows(self, self._names(fields))
+
+    def column(self, name: str) -> Array:
+        """One field of all samples, padded, (N, …)."""
+        if name not in self.schema:
+            known = ", ".join(field.name for field in self.schema)
+            raise UserError(f"{self.path}: no field '{name}': it has {known}")
+        return self._source.gather(name, self._rows)
+
+    def batches(
+        self,
+        size: int,
+        *,
+        shuffle: int | np.random.Generator | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Iterator[dict[str, Array]]:
+        """One pass over the data: dictionaries of stacked, padded arrays, (size, …) each.
+
+        `shuffle`, a seed or a generator, mixes all samples of a file, and of several files at
+        a time for a large dataset, whose shards are taken in random order. Photographs of
+        different sizes come as an array of arrays.
+        """
+        names = self._names(fields)
+        positions = np.arange(len(self)) if shuffle is None else self._shuffled(shuffle)
+        for start in range(0, len(self), size):
+            rows = self._rows[positions[start : start + size]]
+            yield {name: self._batch(name, rows) for name in names}
+
+    def _names(self, fields: Sequence[str] | None) -> Sequence[str]:
+        return [f.name for f in self.schema if f.name != DIGEST] if fields is None else fields
+
+    def _batch(self, name: str, rows: Array) -> Array:
+        field, values = self.schema[name], self._source.gather(name, rows)
+        return _stack([decode(field, v) for v in values]) if field.storage == "encoded" else values
+
+    def _shuffled(self, shuffle: int | np.random.Generator) -> Array:
+        rng = np.random.default_rng(shuffle)
+        files = np.searchsorted(self._source.ends, self._rows, "right")
+        order = rng.permutation(np.unique(files))
+        groups = [order[k : k + _SHUFFLE_SHARDS] for k in range(0, len(order), _SHUFFLE_SHARDS)]
+        return np.concatenate(
+            [rng.permutation(np.flatnonzero(np.isin(files, group))) for group in groups]
+        )
+
+
+class PaddedRows(Sequence[dict[str, Array]]):
+    """A dataset as a sequence of dictionaries, see `Dataset.padded`."""
+
+    def __init__(self, dataset: Dataset, names: Sequence[str]) -> None:
+        self._dataset = dataset
+        self._names = names
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Array]: ...
+    @overload
+    def __getitem__(self, index: slice) -> "PaddedRows": ...
+    def __getitem__(self, index: int | slice) -> "dict[str, Array] | PaddedRows":
+        if isinstance(index, slice):
+            return PaddedRows(self._dataset[index], self._names)
+        stored = self._dataset.stored(index)
+        return {name: decode(self._dataset.schema[name], stored[name]) for name in self._names}
+
+
+def open_dataset(path: Path | str) -> Dataset:
+    """Open a dataset by its one path: a single file, an index, or one shard of many."""
+    source = Source(Path(path))
+    return Dataset(source, np.arange(int(source.ends[-1])))
+
+
+def open_hdf5(path: Path) -> Any:
+    """An HDF5 file for reading."""
+    try:
+        return h5py.File(path, "r")
+    except OSError as error:
+        raise Damage(f"{path}: damaged: HDF5 cannot open it ({error})") from None
+
+
+def read_file_attributes(file: Any) -> dict[str, Any]:
+    """Attributes of the file as Python values."""
+    return {k: v.item() if isinstance(v, np.generic) else v for k, v in file.attrs.items()}
+
+
+def read_schema(file: Any) -> Schema:
+    """The fields that a file holds, from what stands beside them."""
+    fields: list[Field] = []
+    for name, dataset in file.items():
+        fields.append(stored_field(name, dataset, h5py.check_vlen_dtype(dataset.dtype)))
+    return Schema(file.attrs["memory"], file.attrs["sequence"], tuple(fields))
+
+
+def unpad(schema: Schema, stored: dict[str, Array]) -> dict[str, Array]:
+    """The values of a sample without their padding."""
+    return {name: value[schema[name].extent(stored)] for name, value in stored.items()}
+
+
+def _stack(values: list[Array]) -> Array:
+    if len({value.shape for value in values}) == 1:
+        return np.stack(values)
+    ragged = np.empty(len(values), object)
+    ragged[:] = values
+    return ragged

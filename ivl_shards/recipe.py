@@ -1,0 +1,64 @@
+"""Recipe: everything that decides what is in a dataset."""
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ivl_shards.counts import place
+from ivl_shards.errors import UserError
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_LARGEST_SEED = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The knobs that all generators share; each generator's own recipe adds its own.
+
+    How a dataset is made (workers, shard size, where) is not in it, because it does not
+    change the content.
+    """
+
+    counts: tuple[int, ...]
+    """Lines or objects of a sample; they take turns."""
+    total: int
+    """Samples in the dataset."""
+    seed: int = 0
+    split: str = "test"
+    """Goes into the random key: train and test of one seed share no sample."""
+    dense_memory: bool = False
+    """Also store every memory m_0 … m_T as an array."""
+
+    def __post_init__(self) -> None:
+        require(bool(self.counts), "no counts: give at least one")
+        require(min(self.counts) >= 0, f"count {min(self.counts)} is negative")
+        require(self.total >= 1, f"{self.total} samples: ask for at least 1")
+        require(
+            0 <= self.seed <= _LARGEST_SEED,
+            f"seed {self.seed} is not between 0 and {_LARGEST_SEED}",
+        )
+        require(
+            _NAME.fullmatch(self.split) is not None,
+            f"split '{self.split}' is not a plain name such as train, val or test",
+        )
+
+    def place(self, row: int) -> tuple[int, int]:
+        """Count, and index among the samples of that count, of the sample in a row."""
+        return place(self.counts, row)
+
+    def to_json(self) -> str:
+        """The recipe as it stands in a shard: sorted, so that equal recipes are equal text."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+
+def require(condition: bool, complaint: str) -> None:
+    """Raise the complaint as a `UserError` unless the condition holds."""
+    if not condition:
+        raise UserError(complaint)
+
+
+def from_json(text: str) -> dict[str, Any]:
+    """A stored recipe as plain values; it may be of a generator that is not installed."""
+    values: dict[str, Any] = json.loads(text)
+    return values

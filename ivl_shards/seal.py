@@ -1,0 +1,111 @@
+"""Seal: the first 512 bytes of every file we write, which vouch for all the others.
+
+HDF5 leaves the first 512 bytes (the "user block") to the application. Ours are plain text:
+format and version, how long the file is, and the SHA-256 of everything behind them. They are
+written last, so a file without a seal was never finished, and they must match to the byte, so
+a flipped bit cannot hide anywhere.
+"""
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import h5py
+
+from ivl_shards.errors import Damage, Foreign, UserError
+
+FORMAT = "ivl-shards"
+VERSION = (1, 0)
+SEAL_BYTES = 512
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Seal:
+    """What a sealed file says about itself."""
+
+    major: int
+    minor: int
+    length: int
+    sha256: str
+
+    def to_bytes(self) -> bytes:
+        """The 512 bytes as they stand in the file."""
+        text = (
+            f"{FORMAT} {self.major}.{self.minor}\n"
+            f"bytes {self.length}\n"
+            f"sha256 {self.sha256}\n"
+            "HDF5 follows at byte 512. The checksum is of all bytes from there to the end.\n"
+        )
+        return text.encode().ljust(SEAL_BYTES - 1) + b"\n"
+
+
+def write_seal(fd: int) -> None:
+    """Seal an open, finished file and bring it to the disk."""
+    length = os.fstat(fd).st_size
+    seal = Seal(*VERSION, length, _sha256(fd))
+    os.pwrite(fd, seal.to_bytes(), 0)
+    os.fsync(fd)
+
+
+def read_seal(path: Path) -> Seal:
+    """The seal of a file, after checking that this is our format, in a version we know, whole."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(SEAL_BYTES)
+            length = file.seek(0, os.SEEK_END)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    seal = _parse(path, head)
+    if (seal.major, 0) > (VERSION[0], 0):
+        raise Damage(
+            f"{path}: written in format {seal.major}.{seal.minor}, newer than the "
+            f"{VERSION[0]}.{VERSION[1]} this version reads: upgrade ivl"
+        )
+    if length < seal.length:
+        raise Damage(f"{path}: truncated: {length:,} of {seal.length:,} bytes are there")
+    if length > seal.length:
+        raise Damage(f"{path}: {length - seal.length:,} bytes too long")
+    return seal
+
+
+def check_bytes(path: Path) -> None:
+    """Read the whole file and compare it with its seal."""
+    seal = read_seal(path)
+    with path.open("rb") as file:
+        head = file.read(SEAL_BYTES)
+        if head != seal.to_bytes():
+            raise Damage(f"{path}: damaged: the seal (bytes 0 to {SEAL_BYTES - 1}) was changed")
+        if _sha256(file.fileno()) != seal.sha256:
+            raise Damage(f"{path}: damaged: its bytes do not match their SHA-256 {seal.sha256}")
+
+
+def _parse(path: Path, head: bytes) -> Seal:
+    lines = head.decode("ascii", "replace").split("\n")
+    name, _, version = lines[0].partition(" ")
+    if name != FORMAT:
+        if not _looks_like_hdf5(path, head):
+            raise Foreign(f"{path}: not an HDF5 file of the {FORMAT} format")
+        raise Foreign(f"{path}: an HDF5 file, but without the seal of a finished {FORMAT} file")
+    try:
+        major, minor = (int(part) for part in version.split("."))
+        length, sha256 = int(lines[1].removeprefix("bytes ")), lines[2].removeprefix("sha256 ")
+    except (ValueError, IndexError):
+        raise Damage(f"{path}: damaged: the seal (bytes 0 to 511) cannot be read") from None
+    return Seal(major, minor, length, sha256)
+
+
+def _looks_like_hdf5(path: Path, head: bytes) -> bool:
+    return head.startswith(b"\x89HDF") or bool(h5py.is_hdf5(path))
+
+
+def _sha256(fd: int) -> str:
+    hashed = hashlib.sha256()
+    position = SEAL_BYTES
+    while piece := os.pread(fd, _PIECE, position):
+        hashed.update(piece)
+        position += len(piece)
+    return hashed.hexdigest()

@@ -1,0 +1,72 @@
+"""Shard: the unit of work. One pure function makes one, here or on a cluster."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+
+from ivl_shards.errors import Damage, UserError
+from ivl_shards.generator import Generator
+from ivl_shards.recipe import Recipe
+from ivl_shards.sample import Sample
+from ivl_shards.seal import read_seal
+from ivl_shards.writer import shard_writer
+
+
+@dataclass(frozen=True)
+class Job:
+    """The rows [start, stop) of a dataset, and the file they go to."""
+
+    generator: Generator
+    recipe: Recipe
+    start: int
+    stop: int
+    path: Path
+    source: Any = None
+
+    @property
+    def samples(self) -> int:
+        """How many rows these are."""
+        return self.stop - self.start
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What the file says about its origin."""
+        return {**self.generator.attributes(self.recipe), "first_sample": self.start}
+
+
+def make_shard(job: Job) -> Job:
+    """Make the job's samples and write its file. The same job gives the same content anywhere."""
+    schema = job.generator.stored_schema(job.recipe)
+    make_sample = job.generator.start(job.recipe, job.source)
+    with shard_writer(job.path, schema, job.samples, job.attributes) as writer:
+        for row in range(job.start, job.stop):
+            sample = make_sample(row)
+            writer.append(with_dense_memory(sample) if job.recipe.dense_memory else sample)
+    return job
+
+
+def with_dense_memory(sample: Sample) -> Sample:
+    """The sample with all its memories as one more field."""
+    return Sample({**sample, "memory": sample.dense_memory()}, sample.sequence)
+
+
+def read_attributes(path: Path) -> dict[str, Any]:
+    """The attributes of a finished file."""
+    read_seal(path)
+    try:
+        with h5py.File(path, "r") as file:
+            return dict(file.attrs)
+    except (OSError, RuntimeError, KeyError) as error:
+        raise Damage(f"{path}: damaged: HDF5 cannot read it: {error}") from None
+
+
+def is_done(job: Job) -> bool:
+    """Whether the job's file is there, whole, and just what the job would make."""
+    try:
+        found = read_attributes(job.path)
+    except UserError:
+        return False
+    wanted = {**job.attributes, "samples": job.samples}
+    return all(found.get(name) == value for name, value in wanted.items())

@@ -1,0 +1,156 @@
+"""Writer: samples into one sealed HDF5 file.
+
+A shard and a small dataset are the same kind of file, so a dataset of one shard is that
+shard under another name.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from isal import isal_zlib
+
+from ivl_shards.disk import Disk, sealed_file
+from ivl_shards.sample import Sample, digest
+from ivl_shards.schema import DEFLATE, DIGEST, ENCODED, PLAIN, Array, Field, Schema, pad
+from ivl_shards.seal import FORMAT, VERSION
+
+# Rows of small fields are written together: one HDF5 call costs as much as 100 rows.
+_BLOCK = 256
+_LEVEL = 1
+
+
+class ShardWriter:
+    """Appends samples to an open file; memory stays flat, whatever their number."""
+
+    def __init__(self, file: Any, disk: Disk, schema: Schema, samples: int) -> None:
+        self._file = file
+        self._disk = disk
+        self._schema = schema
+        self._samples = samples
+        self._row = 0
+        self._content = hashlib.sha256()
+        self._datasets = {f.name: create_dataset(file, f, samples) for f in schema}
+        self._blocks = {f.name: _new_block(f) for f in schema if f.storage != DEFLATE}
+
+    def append(self, sample: Sample) -> None:
+        """Add one sample."""
+        fields = dict(sample)
+        fields[DIGEST] = np.frombuffer(digest(fields), np.uint8)
+        for field in self._schema:
+            value = _typed(field, fields[field.name])
+            if field.storage == DEFLATE:
+                self._write_chunk(field, isal_zlib.compress(pad(field, value).data, _LEVEL))
+            elif field.storage == PLAIN:
+                self._blocks[field.name][self._row % _BLOCK] = pad(field, value)
+            else:
+                self._blocks[field.name][self._row % _BLOCK] = value
+        self._advance(fields[DIGEST].tobytes())
+
+    def append_shard(self, path: Path) -> None:
+        """Add all samples of a finished shard of the same schema, as they are stored."""
+        with h5py.File(path, "r") as shard:
+            for start in range(0, len(shard[DIGEST]), _BLOCK):
+                self._append_rows(shard, start, min(start + _BLOCK, len(shard[DIGEST])))
+
+    def _append_rows(self, shard: Any, start: int, stop: int) -> None:
+        rows = {name: shard[name][start:stop] for name in self._blocks}
+        for i in range(stop - start):
+            for name, block in self._blocks.items():
+                block[self._row % _BLOCK] = rows[name][i]
+            for field in self._schema:
+                if field.storage == DEFLATE:
+                    offset = (start + i, *(0 for _ in field.shape))
+                    self._write_chunk(field, shard[field.name].id.read_direct_chunk(offset)[1])
+            self._advance(rows[DIGEST][i].tobytes())
+
+    def _write_chunk(self, field: Field, data: bytes) -> None:
+        offset = (self._row, *(0 for _ in field.shape))
+        self._datasets[field.name].id.write_direct_chunk(offset, data)
+
+    def _advance(self, sample_digest: bytes) -> None:
+        self._content.update(sample_digest)
+        self._row += 1
+        if self._row % _BLOCK == 0 or self._row == self._samples:
+            self._flush()
+
+    def _flush(self) -> None:
+        start = (self._row - 1) // _BLOCK * _BLOCK
+        for name, block in self._blocks.items():
+            self._datasets[name][start : self._row] = block[: self._row - start]
+        self._disk.check()
+
+    def finish(self) -> None:
+        """Write the checksum of the content. Every promised row must be there."""
+        if self._row != self._samples:
+            raise ValueError(f"{self._row} samples were appended, {self._samples} were promised")
+        self._file.attrs["content_sha256"] = self._content.hexdigest()
+
+
+@contextmanager
+def shard_writer(
+    path: Path, schema: Schema, samples: int, attributes: Mapping[str, Any]
+) -> Iterator[ShardWriter]:
+    """A `ShardWriter` for a new file, which gets its name when the body ends well."""
+    with sealed_file(path) as (file, disk):
+        write_attributes(file, schema, attributes, samples)
+        writer = ShardWriter(file, disk, schema, samples)
+        yield writer
+        writer.finish()
+
+
+def write_attributes(
+    file: Any, schema: Schema, attributes: Mapping[str, Any], samples: int
+) -> None:
+    """What stands on the file as a whole; docs/FORMAT.md lists it."""
+    everything = {
+        "format": FORMAT,
+        "format_version": f"{VERSION[0]}.{VERSION[1]}",
+        **attributes,
+        "memory": schema.memory,
+        "sequence": schema.sequence,
+        "samples": samples,
+    }
+    for name, value in everything.items():
+        file.attrs[name] = json.dumps(value) if isinstance(value, (dict, list)) else value
+
+
+def create_dataset(file: Any, field: Field, samples: int) -> Any:
+    """The HDF5 dataset that holds a field of all samples, with what explains it."""
+    if field.storage == ENCODED:
+        dataset = file.create_dataset(field.name, (samples,), h5py.vlen_dtype(np.uint8))
+    elif field.storage == DEFLATE:
+        dataset = file.create_dataset(
+            field.name,
+            (samples, *field.shape),
+            field.dtype,
+            chunks=(1, *field.shape),
+            compression="gzip",
+            compression_opts=_LEVEL,
+        )
+    else:
+        dataset = file.create_dataset(field.name, (samples, *field.shape), field.dtype)
+    dataset.attrs.update(field.attributes())
+    return dataset
+
+
+def _new_block(field: Field) -> Array:
+    if field.storage == ENCODED:
+        return np.empty(_BLOCK, object)
+    return np.empty((_BLOCK, *field.shape), field.dtype)
+
+
+def _typed(field: Field, value: Array) -> Array:
+    """The value, after checking that nothing is lost by storing it."""
+    if value.dtype != field.dtype:
+        raise TypeError(f"{field.name} is {value.dtype}, its schema says {field.dtype}")
+    if field.storage != ENCODED and any(
+        n > limit for n, limit in zip(value.shape, field.shape, strict=True)
+    ):
+        raise ValueError(f"{field.name} is {value.shape}, its schema allows {field.shape}")
+    return value

@@ -1,0 +1,191 @@
+"""Render: circles, triangles and squares, each told apart from the ground and its neighbours."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+
+from ivl_shards import DEFLATE, Field, Sample, Schema, UserError
+from shapes_gen.coloured.recipe import ColouredRecipe
+
+KINDS = ("circle", "triangle", "square")
+_HALF_SQRT3 = math.sqrt(3) / 2
+_HALF_SQRT2 = math.sqrt(2) / 2
+_PLACES_A_TRY = 64
+_LAYOUTS = 200
+_COLOURS = 256
+# OpenCV takes fixed-point coordinates: 4 bits are a sixteenth of a pixel.
+_SHIFT = 4
+
+Colour = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class _Disc:
+    """The circle around a shape."""
+
+    x: float
+    y: float
+    radius: float
+
+    def near(self, other: "_Disc", spacing: float) -> bool:
+        """Whether the two are closer than the spacing allows."""
+        least = spacing * (self.radius + other.radius)
+        return (self.x - other.x) ** 2 + (self.y - other.y) ** 2 < least * least
+
+
+def schema(recipe: ColouredRecipe) -> Schema:
+    """The fields of a dataset."""
+    most = max(1, *recipe.counts)  # loaders refuse an axis of length 0
+    of_objects: dict[str, Any] = {"counted_by": "object_count"}
+    return Schema(
+        "peaks",
+        "object_count",
+        (
+            Field("image", "u1", (recipe.size, recipe.size, 3), "RGB pixels", storage=DEFLATE),
+            Field("object_count", "i4", (), "number of objects", "objects"),
+            Field("centres", "f4", (most, 2), "centre (x, y) of each", "pixels", **of_objects),
+            Field("sigma", "f4", (), "width of the memory's gaussian peaks", "pixels"),
+            Field("kind", "u1", (most,), "shape of each", classes=KINDS, **of_objects),
+            Field("colour", "u1", (most, 3), "RGB colour of each", **of_objects),
+            Field("box", "f4", (most, 4), "(x0, y0, x1, y1) of each", "pixels", **of_objects),
+        ),
+    )
+
+
+def render(recipe: ColouredRecipe, count: int, rng: np.random.Generator) -> Sample:
+    """One sample: shapes are placed, coloured, then painted in the stored order."""
+    discs = _place(recipe, count, rng)
+    kinds = rng.integers(len(KINDS), size=count)
+    ground: Colour = _random_colours(rng, 1)[0]
+    colours = _colour(recipe, discs, ground, rng)
+    image = np.empty((recipe.size, recipe.size, 3), np.uint8)
+    image[:] = ground
+    boxes = [
+        _paint(image, disc, int(kind), colour)
+        for disc, kind, colour in zip(discs, kinds, colours, strict=True)
+    ]
+    return Sample(
+        {
+            "image": image,
+            "object_count": np.int32(count),
+            "centres": np.array([(d.x, d.y) for d in discs], np.float32).reshape(-1, 2),
+            "sigma": np.float32(recipe.sigma),
+            "kind": kinds.astype(np.uint8),
+            "colour": np.array(colours, np.uint8).reshape(-1, 3),
+            "box": np.array(boxes, np.float32).reshape(-1, 4),
+        },
+        sequence="object_count",
+    )
+
+
+def _place(recipe: ColouredRecipe, count: int, rng: np.random.Generator) -> list[_Disc]:
+    """Places and radii. A layout that does not work out is begun anew, with smaller shapes."""
+    for attempt in range(_LAYOUTS):
+        # From all sizes at first down to the smallest only, which always fit.
+        range_ = (recipe.largest - recipe.smallest) * max(0.0, 1 - attempt / 20)
+        discs: list[_Disc] = []
+        for draw in rng.random((count, 1 + 2 * _PLACES_A_TRY)).tolist() if count else []:
+            disc = _find(recipe, recipe.smallest + range_ * draw[0], draw[1:], discs)
+            if disc is None:
+                break
+            discs.append(disc)
+        if len(discs) == count:
+            return discs
+    raise UserError(
+        f"{count} shapes of radius {recipe.smallest:g} found no place on "
+        f"{recipe.size}×{recipe.size}: ask for fewer, or for a larger --size"
+    )
+
+
+def _find(
+    recipe: ColouredRecipe, radius: float, draws: list[float], discs: list[_Disc]
+) -> _Disc | None:
+    """The first of the drawn places that keeps its distance from all discs."""
+    room = recipe.size - 2 * (radius + 1)  # a pixel is left at the edge
+    for k in range(0, len(draws), 2):
+        # On the grid of a sixteenth of a pixel, so that what is painted is what is stored.
+        x = round((radius + 1 + room * draws[k]) * 16) / 16
+        y = round((radius + 1 + room * draws[k + 1]) * 16) / 16
+        disc = _Disc(x, y, round(radius * 16) / 16)
+        if not any(disc.near(other, recipe.spacing) for other in discs):
+            return disc
+    return None
+
+
+def _colour(
+    recipe: ColouredRecipe, discs: list[_Disc], ground: Colour, rng: np.random.Generator
+) -> list[Colour]:
+    """A colour for each disc, told apart from the ground and from every disc it may touch."""
+    colours: list[Colour] = []
+    for disc in discs:
+        # Shapes this close share an edge or nearly do.
+        others = [c for d, c in zip(discs, colours, strict=False) if disc.near(d, 1.15)]
+        candidates = _random_colours(rng, 16)
+        for _ in range(_COLOURS // 16):
+            fitting = (
+                colour
+                for colour in candidates
+                if all(distance(colour, other) >= recipe.contrast for other in (ground, *others))
+            )
+            found = next(fitting, None)
+            if found is not None:
+                colours.append(found)
+                break
+            candidates = _random_colours(rng, 16)
+        else:
+            raise UserError(
+                f"no colour is {recipe.contrast:g} away from {len(others) + 1} others: "
+                "ask for less --contrast"
+            )
+    return colours
+
+
+def distance(a: Colour, b: Colour) -> float:
+    """Colour distance near to how people see it ("redmean"), with exact arithmetic only.
+
+    >>> distance((0, 0, 0), (255, 255, 255)) > 760
+    True
+    """
+    red = (a[0] + b[0]) / 2
+    dr, dg, db = a[0] - b[0], a[1] - b[1], a[2] - b[2]
+    return math.sqrt((2 + red / 256) * dr * dr + 4 * dg * dg + (2 + (255 - red) / 256) * db * db)
+
+
+def _random_colours(rng: np.random.Generator, number: int) -> list[Colour]:
+    return [(r, g, b) for r, g, b in rng.integers(256, size=(number, 3)).tolist()]
+
+
+def _paint(image: Any, disc: _Disc, kind: int, colour: Colour) -> tuple[float, float, float, float]:
+    """Paint a shape, edges smoothed; its box."""
+    # Our pixel centres lie at + 0.5, OpenCV's at whole numbers.
+    x, y, r = round(disc.x * 16) - 8, round(disc.y * 16) - 8, round(disc.radius * 16)
+    if KINDS[kind] == "circle":
+        cv2.circle(image, (x, y), r, colour, cv2.FILLED, cv2.LINE_AA, _SHIFT)
+        return (
+            disc.x - disc.radius,
+            disc.y - disc.radius,
+            disc.x + disc.radius,
+            disc.y + disc.radius,
+        )
+    if KINDS[kind] == "triangle":
+        half = round(r * _HALF_SQRT3)
+        corners = [(x, y - r), (x + half, y + r // 2), (x - half, y + r // 2)]
+    else:
+        half = round(r * _HALF_SQRT2)
+        corners = [
+            (x - half, y - half),
+            (x + half, y - half),
+            (x + half, y + half),
+            (x - half, y + half),
+        ]
+    cv2.fillConvexPoly(image, np.array(corners, np.int32), colour, cv2.LINE_AA, _SHIFT)
+    xs, ys = [c[0] + 8 for c in corners], [c[1] + 8 for c in corners]
+    return min(xs) / 16, min(ys) / 16, max(xs) / 16, max(ys) / 16
+
+
+def size(recipe: ColouredRecipe) -> tuple[int, int]:
+    """Height and width of the images."""
+    return recipe.size, recipe.size

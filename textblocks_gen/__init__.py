@@ -1,0 +1,1 @@
+"""Blocks of text lines, to be read one line at a time."""

@@ -1,0 +1,160 @@
+"""Lexicon: the words that lines are made of.
+
+By default hunspell's American English (SCOWL) with its affixes expanded, which is the recipe
+of the paper's list of approximately 90k words.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from fonts.places import recall, remember
+from ivl_shards.errors import UserError
+
+_DICTIONARY = "hunspell/data/en/en_US"
+# hunspell's marks on stems: not to be suggested (swear words), only within compounds (1th).
+_LEFT_OUT = frozenset("!c")
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """Words in a stable order, and what tells them from any other list."""
+
+    words: tuple[str, ...]
+    fingerprint: str
+    """sha256 of the words, one a line."""
+
+
+def load_lexicon(path: Path | str | None = None) -> Lexicon:
+    """The words of a file, or the default ones.
+
+    Parameters
+    ----------
+    path
+        One word a line, UTF-8; empty lines and spaces around a word are ignored, a word that
+        comes twice counts once. None: the default lexicon.
+
+    >>> lexicon = load_lexicon()
+    >>> lexicon.words[:3], len(lexicon.words) > 85_000
+    (('A', 'AA', 'AAA'), True)
+    """
+    if path is not None:
+        return _lexicon(_read_words(Path(path)))
+    return _default()
+
+
+@cache
+def _default() -> Lexicon:
+    root = _dictionary()
+    rules, stems = root.with_suffix(".aff").read_bytes(), root.with_suffix(".dic").read_bytes()
+    # Named by its source, so that another version of the dictionary is expanded afresh.
+    name = f"lexicon-1-{hashlib.sha256(rules + stems).hexdigest()[:16]}.txt"
+    cached = recall(name)
+    if cached is not None:
+        return _lexicon(tuple(cached.decode().splitlines()))
+    affixes = _read_affixes(rules.decode())
+    forms = {form for line in stems.decode().splitlines()[1:] for form in _expand(line, affixes)}
+    words = tuple(sorted(form for form in forms if form.isascii() and form.isalpha()))
+    remember(name, "\n".join(words).encode())
+    return _lexicon(words)
+
+
+def _lexicon(words: tuple[str, ...]) -> Lexicon:
+    return Lexicon(words, hashlib.sha256("\n".join(words).encode()).hexdigest())
+
+
+def _dictionary() -> Path:
+    spec = find_spec("spylls")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        root = Path(folder) / _DICTIONARY
+        if root.with_suffix(".dic").is_file():
+            return root
+    raise UserError(
+        "the default lexicon is not there: `pip install spylls`, or give a file with --lexicon"
+    )
+
+
+@dataclass(frozen=True)
+class _Affix:
+    prefix: bool
+    combines: bool
+    """Whether it goes with an affix of the other side."""
+    strip: str
+    add: str
+    fits: re.Pattern[str]
+
+    def apply(self, word: str) -> str | None:
+        if not self.fits.search(word):
+            return None
+        if self.prefix:
+            return self.add + word.removeprefix(self.strip)
+        return word.removesuffix(self.strip) + self.add
+
+
+def _read_affixes(text: str) -> dict[str, list[_Affix]]:
+    """The affixes of a hunspell .aff file by flag."""
+    affixes: dict[str, list[_Affix]] = {}
+    combines: dict[str, bool] = {}
+    for line in text.splitlines():
+        parts = line.split()
+        if not parts or parts[0] not in ("PFX", "SFX"):
+            continue
+        kind, flag = parts[:2]
+        if len(parts) == 4:  # the head of a group: PFX flag cross-product count
+            combines[flag] = parts[2] == "Y"
+            continue
+        strip, add, condition = ("" if part == "0" else part for part in parts[2:5])
+        fits = re.compile(f"^{condition}" if kind == "PFX" else f"{condition}$")
+        affix = _Affix(kind == "PFX", combines[flag], strip, add, fits)
+        affixes.setdefault(flag, []).append(affix)
+    return affixes
+
+
+def _expand(line: str, affixes: dict[str, list[_Affix]]) -> Iterator[str]:
+    """A stem of a .dic file and every form that its flags allow."""
+    stem, _, flags = line.strip().partition("/")
+    if _LEFT_OUT & set(flags):
+        return
+    yield stem
+    mine = [affix for flag in flags for affix in affixes.get(flag, ())]
+    prefixes = [affix for affix in mine if affix.prefix and affix.combines]
+    for affix in mine:
+        form = affix.apply(stem)
+        if form is None:
+            continue
+        yield form
+        if not affix.prefix and affix.combines:
+            yield from (both for p in prefixes if (both := p.apply(form)) is not None)
+
+
+def _read_words(path: Path) -> tuple[str, ...]:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    # Split before decoding, so that a complaint can name the line.
+    lines = content.removeprefix(b"\xef\xbb\xbf").splitlines()
+    words = dict.fromkeys(_word(path, number, line) for number, line in enumerate(lines, 1))
+    words.pop("", None)
+    if not words:
+        raise UserError(f"{path}: has no words: give one a line")
+    return tuple(words)
+
+
+def _word(path: Path, number: int, line: bytes) -> str:
+    try:
+        word = line.decode("utf-8").strip()
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}, line {number}: byte {line[error.start]:#04x} is not UTF-8: "
+            "a lexicon is a text file with one word a line"
+        ) from None
+    if not word.replace(" ", "").isprintable():
+        raise UserError(f"{path}, line {number}: has control characters: is it a text file?")
+    if len(word.split()) > 1:
+        raise UserError(f"{path}, line {number}: '{word[:40]}' is not one word: give one a line")
+    return word

@@ -79,9 +79,7 @@ def looks_installed(folder: Path, entry: Entry, index: Mapping[str, Installed]) 
         return False
 
 
-def installed_faces(
-    folder: Path, manifest: Sequence[Entry] | None = None
-) -> tuple[Face, ...]:
+def installed_faces(folder: Path, manifest: Sequence[Entry] | None = None) -> tuple[Face, ...]:
     """The installed faces in the order of their ids, whatever order they came in."""
     index = read_index(folder)
     entries = catalogue_manifest() if manifest is None else manifest

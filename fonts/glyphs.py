@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,25 +31,29 @@ class Glyphs:
 
     def ink(self, character: str) -> Mask | None:
         """The character's pixels; None if it comes out blank or as the box for the missing."""
-        mask = self._draw(character)
-        if mask is None or (self._box is not None and np.array_equal(mask, self._box)):
+        core = self._draw(character)
+        if core is None or self._is_box(core):
             return None
-        return mask
+        left, top, right, bottom = core.getbbox()
+        mask = np.frombuffer(bytes(core), np.uint8).reshape(core.size[::-1])
+        return mask[top:bottom, left:right]
 
     def drawn(self, characters: Iterable[str]) -> frozenset[str]:
         """Those of the characters that come out with ink of their own."""
-        return frozenset(c for c in characters if self.ink(c) is not None)
+        cores = ((c, self._draw(c)) for c in characters)
+        return frozenset(c for c, core in cores if core is not None and not self._is_box(core))
 
-    def _draw(self, character: str) -> Mask | None:
+    def _is_box(self, core: Any) -> bool:
+        box = self._box
+        return box is not None and core.size == box.size and bytes(core) == bytes(box)
+
+    def _draw(self, character: str) -> Any:
+        """Pillow's bare image of a character; None if it has no ink."""
         try:
             core = self.font.getmask(character, mode="L")
         except (OSError, ValueError, MemoryError):  # a damaged glyph, or one of absurd size
             return None
-        mask = np.frombuffer(bytes(core), np.uint8).reshape(core.size[::-1])
-        rows, columns = np.flatnonzero(mask.max(1, initial=0)), np.flatnonzero(mask.max(0, initial=0))
-        if not len(rows):
-            return None
-        return mask[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+        return None if core.getbbox() is None else core
 
 
 def normalised(mask: Mask, side: int) -> NDArray[np.bool_]:

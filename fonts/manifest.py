@@ -55,6 +55,6 @@ def catalogue_manifest() -> tuple[Entry, ...]:
     """The catalogue's manifest.
 
     >>> len(catalogue_manifest())
-    1317
+    1257
     """
     return read_manifest()

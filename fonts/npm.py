@@ -60,7 +60,8 @@ class Packing:
 
 
 def _complaint(log: str) -> str:
-    """The gist of npm's error output: its codes and first sentence, without advice or log paths."""
-    lines = [line.removeprefix("npm error").removeprefix("npm ERR!").strip()
-             for line in log.splitlines() if line.startswith(("npm error", "npm ERR!"))]  # fmt: skip
-    return ": ".join(line for line in lines if line)[:300].rstrip()
+    """The gist of npm's error output, without its prefixes."""
+    prefixes = ("npm error", "npm ERR!")
+    lines = [line for line in log.splitlines() if line.startswith(prefixes)]
+    gist = [line[len("npm error") :].strip() for line in lines]
+    return ": ".join(line for line in gist if line)[:300].rstrip()

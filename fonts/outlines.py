@@ -1,6 +1,7 @@
 """Outlines: what a font file says of itself, and its plain (uncompressed) form."""
 
 import io
+import logging
 import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,15 +14,19 @@ BROKEN = (
     TTLibError, OSError, ValueError, KeyError, IndexError, AttributeError, AssertionError,
     TypeError, EOFError, ImportError, OverflowError, MemoryError, RecursionError,
 )  # fmt: skip
-# Scripts that are drawn letter by letter from left to right: Latin, Greek, Cyrillic and
-# Armenian, and the punctuation and currency signs that go with them.
-_BLOCKS = ((0x21, 0x58F), (0x1E00, 0x1FFF), (0x2010, 0x205E), (0x20A0, 0x20BF))
+# Scripts that are drawn letter by letter from left to right: Latin, Greek and Cyrillic, and
+# the punctuation and currency signs that go with them.
+_BLOCKS = ((0x21, 0x24F), (0x370, 0x4FF), (0x1E00, 0x1EFF), (0x2010, 0x2044), (0x20A0, 0x20BF))
+# fontTools reports harmless oddities of a file as warnings of its own.
+logging.getLogger("fontTools").setLevel(logging.ERROR)
 
 
 @dataclass(frozen=True)
 class Names:
     """What a font file says of itself."""
 
+    name: str
+    """PostScript name: the same for one face in two formats."""
     family: str
     licence: str
     fixed_width: bool
@@ -51,6 +56,7 @@ def _names(font: Any, fallback: str) -> Names:
     licence = (name.getDebugName(13) or "").strip() or "unknown"
     mapped = (chr(code) for code in sorted(cmap) if any(a <= code <= b for a, b in _BLOCKS))
     return Names(
+        name=name.getDebugName(6) or "",
         family=" ".join(family.split()),
         licence=" ".join(licence.split())[:100],
         fixed_width=bool(font["post"].isFixedPitch),

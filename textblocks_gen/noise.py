@@ -39,7 +39,8 @@ def layered(rng: Rng, height: int, width: int, coarsest: int, octaves: int) -> F
 def grain(rng: Rng, height: int, width: int, strength: int) -> Field:
     """Independent noise within ± strength in each pixel, humped like a camera's."""
     pairs = rng.integers(0, 256, (2, height, width), np.uint8).astype(np.int16)
-    return (pairs[0] + pairs[1] - 255) * strength >> 8
+    hump: Field = (pairs[0] + pairs[1] - 255) * strength >> 8
+    return hump
 
 
 def ramp(rng: Rng, height: int, width: int) -> Field:

@@ -15,6 +15,8 @@ Pixels = NDArray[np.uint8]
 """(H, W, 3), RGB"""
 Colour = tuple[int, int, int]
 
+# White things are not 255 in photographs; above this, light on them would burn out.
+_WHITEST = 232
 _WALLS = (
     (226, 219, 203), (204, 196, 180), (238, 236, 230), (188, 170, 142), (214, 186, 150),
     (176, 188, 190), (158, 172, 156), (198, 146, 118), (120, 134, 150), (222, 206, 160),
@@ -26,13 +28,21 @@ _STONES = (
 )  # fmt: skip
 _WOODS = (
     ((92, 58, 34), (156, 106, 64)), ((126, 84, 48), (196, 150, 98)), ((64, 42, 30), (112, 76, 52)),
-    ((150, 118, 84), (214, 184, 142)), ((98, 88, 78), (158, 148, 136)), ((84, 36, 24), (140, 72, 46)),
+    ((150, 118, 84), (214, 184, 142)), ((98, 88, 78), (158, 148, 136)),
+    ((84, 36, 24), (140, 72, 46)),
 )  # fmt: skip
 _PAPERS = (
     (246, 243, 234), (238, 230, 210), (250, 249, 246), (226, 210, 178), (196, 164, 122),
     (232, 226, 224), (244, 232, 190), (214, 222, 226),
 )  # fmt: skip
-_BRICKS = ((152, 74, 56), (170, 96, 72), (128, 62, 50), (176, 124, 92), (196, 178, 158), (142, 90, 70))
+_BRICKS = (
+    (152, 74, 56),
+    (170, 96, 72),
+    (128, 62, 50),
+    (176, 124, 92),
+    (196, 178, 158),
+    (142, 90, 70),
+)
 _TILES = (
     (232, 234, 232), (206, 220, 224), (120, 150, 160), (64, 92, 118), (176, 196, 170),
     (222, 206, 178), (150, 84, 66), (70, 78, 80),
@@ -46,9 +56,11 @@ _CLOTHS = (
     (206, 204, 200), (160, 120, 60),
 )  # fmt: skip
 _SCENES = (  # dark to light, as in photographs that are out of focus
-    ((30, 42, 26), (84, 108, 52), (168, 180, 120)), ((40, 50, 66), (120, 140, 164), (222, 226, 228)),
+    ((30, 42, 26), (84, 108, 52), (168, 180, 120)),
+    ((40, 50, 66), (120, 140, 164), (222, 226, 228)),
     ((44, 32, 26), (140, 98, 68), (228, 196, 150)), ((26, 28, 36), (88, 84, 92), (196, 176, 150)),
-    ((50, 62, 60), (110, 132, 122), (204, 206, 186)), ((58, 36, 44), (160, 104, 96), (236, 206, 180)),
+    ((50, 62, 60), (110, 132, 122), (204, 206, 186)),
+    ((58, 36, 44), (160, 104, 96), (236, 206, 180)),
 )  # fmt: skip
 
 
@@ -208,9 +220,9 @@ def _base(rng: Rng, colours: Sequence[Colour]) -> Colour:
     all_over = int(rng.integers(-14, 15))
     red, green, blue = (int(part) for part in rng.integers(-4, 5, 3))
     return (
-        _byte(colour[0] + all_over + red),
-        _byte(colour[1] + all_over + green),
-        _byte(colour[2] + all_over + blue),
+        min(_byte(colour[0] + all_over + red), _WHITEST),
+        min(_byte(colour[1] + all_over + green), _WHITEST),
+        min(_byte(colour[2] + all_over + blue), _WHITEST),
     )
 
 
@@ -240,7 +252,8 @@ def _bumps(surface: Field, strength: int) -> Field:
 def _shaded(colour: Colour, shade: Field) -> Pixels:
     """A colour under light and shadow: 0 leaves it, -128 halves it."""
     table = np.arange(256, dtype=np.int32)[:, None] * np.array(colour, np.int32) + 64 >> 7
-    return np.clip(table, 0, 255).astype(np.uint8)[np.clip(shade + 128, 0, 255)]
+    pixels: Pixels = np.clip(table, 0, 255).astype(np.uint8)[np.clip(shade + 128, 0, 255)]
+    return pixels
 
 
 def _mixed(colours: Sequence[Colour], shade: Field) -> Pixels:
@@ -249,4 +262,5 @@ def _mixed(colours: Sequence[Colour], shade: Field) -> Pixels:
     left, part = where // 255, where % 255
     all_colours = np.array([*colours, colours[-1]], np.int32)
     table = all_colours[left[:, 0]] * (255 - part) + all_colours[left[:, 0] + 1] * part
-    return (table // 255).astype(np.uint8)[np.clip(shade + 128, 0, 255)]
+    pixels: Pixels = (table // 255).astype(np.uint8)[np.clip(shade + 128, 0, 255)]
+    return pixels

@@ -1,0 +1,129 @@
+"""Command line of the fonts.
+
+ivl-fonts install
+ivl-fonts list --json
+ivl-fonts check DIR
+ivl-fonts preview --out sheet.png
+"""
+
+import json
+import logging
+import time
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from fonts.catalogue import is_catalogue
+from fonts.face import Face, fingerprint
+from fonts.install import install
+from fonts.manifest import catalogue_manifest
+from fonts.places import catalogue_folder
+from fonts.preview import write_sheet
+from fonts.progress import show_progress
+from fonts.screening import screen
+from fonts.sources import load, usable
+from ivl_shards.options import run, version_option
+
+_FOLDER = click.Path(path_type=Path)
+
+
+@click.group()
+@version_option()
+def cli() -> None:
+    """The fonts that texts are drawn with."""
+    logging.basicConfig(format="ivl-fonts: %(message)s", level=logging.WARNING)
+
+
+@cli.command("install", epilog="Example: ivl-fonts install")
+@click.option("--to", "folder", type=_FOLDER,
+              help="Folder; by default $IVL_FONTS, or the user's data folder.")  # fmt: skip
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+def install_command(folder: Path | None, quiet: bool) -> None:
+    """Fetch the catalogue through the npm client, check it, and keep it with its licences.
+
+    Stopped at any moment and run again, it goes on where it was.
+    """
+    begun = time.monotonic()
+    with show_progress(len(catalogue_manifest()), quiet) as report:
+        outcome = install(folder or catalogue_folder(), report=report)
+    if quiet:
+        return
+    seconds = time.monotonic() - begun
+    did = f"{outcome.added:,} added in {seconds:.0f} s" if outcome.added else "all were there"
+    click.echo(f"{outcome.folder}: {outcome.faces:,} faces, {did}, every sha256 as pinned")
+    if folder is not None and folder.absolute() != catalogue_folder().absolute():
+        click.echo(f"to use them by default: export IVL_FONTS={folder.absolute()}")
+
+
+@cli.command("list", epilog="Example: ivl-fonts list --json")
+@click.argument("folder", type=_FOLDER, required=False)
+@click.option("--json", "as_json", is_flag=True, help="All fields, as JSON.")
+def list_command(folder: Path | None, as_json: bool) -> None:
+    """List the faces of a FOLDER, or those that are used by default."""
+    faces = load(folder)
+    if as_json:
+        click.echo(json.dumps([_fields(face) for face in faces], indent=1, ensure_ascii=False))
+        return
+    wide = max(len(face.id) for face in faces)
+    for face in faces:
+        case = "capitals" if face.caps_only else "both cases"
+        click.echo(f"{face.id:{wide}}  {face.style:11}  {case:10}  {face.licence}")
+    click.echo(_summary(faces))
+
+
+@cli.command(epilog="Example: ivl-fonts check ~/my-fonts")
+@click.argument("folder", type=_FOLDER)
+def check(folder: Path) -> None:
+    """Screen the fonts of a FOLDER: coverage, empty boxes, rendering, legibility, duplicates.
+
+    Exit code 1 if any cannot be used, 2 if none can.
+    """
+    screening = screen(folder)
+    wide = max((len(verdict.id) for verdict in screening.verdicts), default=0)
+    for verdict in screening.verdicts:
+        case = "capitals only" if verdict.caps_only else "both cases"
+        good = f"usable    {len(verdict.characters):4} characters, {case}, {verdict.family}"
+        bad = f"rejected  {verdict.reason}"
+        click.echo(f"{verdict.id:{wide}}  {bad if verdict.reason else good}")
+    faces = usable(screening)
+    click.echo(f"{len(faces):,} of {len(screening.verdicts):,} faces can be used")
+    if screening.rejected:
+        raise SystemExit(1)
+
+
+@cli.command(epilog="Example: ivl-fonts preview --out sheet.png")
+@click.argument("folder", type=_FOLDER, required=False)
+@click.option("--out", type=_FOLDER, default=Path("fonts.png"), show_default=True)
+def preview(folder: Path | None, out: Path) -> None:
+    """Draw the faces of a FOLDER, or those that are used by default, on one sheet."""
+    faces = load(folder)
+    shown = write_sheet(faces, out)
+    click.echo(f"{out}: {shown:,} of {len(faces):,} faces")
+
+
+def _fields(face: Face) -> dict[str, object]:
+    return {
+        "id": face.id,
+        "family": face.family,
+        "style": face.style,
+        "licence": face.licence,
+        "caps_only": face.caps_only,
+        "path": str(face.path),
+        "index": face.index,
+        "sha256": face.sha256,
+        "characters": "".join(sorted(face.characters)),
+    }
+
+
+def _summary(faces: tuple[Face, ...]) -> str:
+    styles = ", ".join(
+        f"{n:,} {style}" for style, n in Counter(f.style for f in faces).most_common()
+    )
+    where = "catalogue" if is_catalogue(faces[0].path.parent) else "screened"
+    return f"{len(faces):,} faces ({where}): {styles}; fingerprint {fingerprint(faces)[:16]}…"
+
+
+def main() -> None:
+    """Entry point of `ivl-fonts`."""
+    run(cli, "ivl-fonts")

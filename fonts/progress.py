@@ -18,13 +18,9 @@ def show_progress(total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
         yield lambda faces: None
     elif sys.stderr.isatty():
         with tqdm(total=total, unit=" faces", smoothing=0.1, dynamic_ncols=True) as bar:
-            yield lambda faces: _advance(bar, faces)
+            yield bar.update
     else:
         yield _Log(total).add
-
-
-def _advance(bar: "tqdm[None]", faces: int) -> None:
-    bar.update(faces)
 
 
 class _Log:

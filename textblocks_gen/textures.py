@@ -16,7 +16,8 @@ Pixels = NDArray[np.uint8]
 Colour = tuple[int, int, int]
 
 # White things are not 255 in photographs; above this, light on them would burn out.
-_WHITEST = 232
+_WHITEST = 228
+_SHOULDER = 224
 _WALLS = (
     (226, 219, 203), (204, 196, 180), (238, 236, 230), (188, 170, 142), (214, 186, 150),
     (176, 188, 190), (158, 172, 156), (198, 146, 118), (120, 134, 150), (222, 206, 160),
@@ -217,13 +218,9 @@ def _laid(
 def _base(rng: Rng, colours: Sequence[Colour]) -> Colour:
     """One of the colours, a little off."""
     colour = colours[int(rng.integers(len(colours)))]
-    all_over = int(rng.integers(-14, 15))
-    red, green, blue = (int(part) for part in rng.integers(-4, 5, 3))
-    return (
-        min(_byte(colour[0] + all_over + red), _WHITEST),
-        min(_byte(colour[1] + all_over + green), _WHITEST),
-        min(_byte(colour[2] + all_over + blue), _WHITEST),
-    )
+    all_over = min(int(rng.integers(-14, 15)), _WHITEST - max(colour))
+    red, green, blue = (int(part) + all_over for part in rng.integers(-4, 5, 3))
+    return _byte(colour[0] + red), _byte(colour[1] + green), _byte(colour[2] + blue)
 
 
 def _offset(colour: Colour, by: int) -> Colour:
@@ -250,8 +247,10 @@ def _bumps(surface: Field, strength: int) -> Field:
 
 
 def _shaded(colour: Colour, shade: Field) -> Pixels:
-    """A colour under light and shadow: 0 leaves it, -128 halves it."""
+    """A colour under light and shadow: 0 leaves it, -128 makes it black."""
     table = np.arange(256, dtype=np.int32)[:, None] * np.array(colour, np.int32) + 64 >> 7
+    # Highlights are compressed, as cameras do, so that white things keep their structure.
+    table = np.where(table > _SHOULDER, _SHOULDER + (table - _SHOULDER) // 4, table)
     pixels: Pixels = np.clip(table, 0, 255).astype(np.uint8)[np.clip(shade + 128, 0, 255)]
     return pixels
 

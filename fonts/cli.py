@@ -10,6 +10,7 @@ import json
 import logging
 import time
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -117,11 +118,18 @@ def _fields(face: Face) -> dict[str, object]:
 
 
 def _summary(faces: tuple[Face, ...]) -> str:
-    styles = ", ".join(
-        f"{n:,} {style}" for style, n in Counter(f.style for f in faces).most_common()
+    catalogue = is_catalogue(faces[0].path.parent)
+    licences = f"; {_tally(face.licence for face in faces)}" if catalogue else ""
+    capitals = sum(face.caps_only for face in faces)
+    return (
+        f"{len(faces):,} faces{' of the catalogue' if catalogue else ''}: "
+        f"{_tally(face.style for face in faces)}; {capitals:,} of capitals only{licences}; "
+        f"fingerprint {fingerprint(faces)[:16]}…"
     )
-    where = "catalogue" if is_catalogue(faces[0].path.parent) else "screened"
-    return f"{len(faces):,} faces ({where}): {styles}; fingerprint {fingerprint(faces)[:16]}…"
+
+
+def _tally(values: Iterable[str]) -> str:
+    return ", ".join(f"{count:,} {value}" for value, count in Counter(values).most_common())
 
 
 def main() -> None:

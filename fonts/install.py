@@ -36,6 +36,8 @@ from ivl_shards.errors import Stopped, UserError
 _BATCH = 48
 # Clients at a time: while one's tarballs are unpacked the others download.
 _CLIENTS = 3
+# Calls without any result, one after the other, after which there is no registry to be reached.
+_IN_VAIN = 3
 _INCOMING = ".incoming-"
 
 Report = Callable[[int], None]
@@ -78,21 +80,25 @@ def install(
 def _fetch(
     folder: Path, wanted: Sequence[Entry], index: dict[str, Installed], report: Report
 ) -> None:
-    """Fetch faces in batches; what one call leaves out gets a second chance, not a third."""
+    """Fetch faces in batches, and once more, one by one, those that did not come.
+
+    One package that is not in the registry makes the client deliver none of its batch.
+    """
     client = find_client()
     missing, complaint = list(wanted), ""
-    for attempt in range(2):
-        before = len(missing)
-        with closing(_packed(folder, client, missing, attempt)) as batches:
+    for size in (_BATCH, 1):
+        before, in_vain = len(missing), 0
+        with closing(_packed(folder, client, missing, size)) as batches:
             for batch, packed, said in batches:
                 complaint = said or complaint
                 arrived = [e for e in batch if (packed / e.tarball).is_file()]
-                if not arrived:
-                    break  # no network or no registry: asking on is no use
+                in_vain = 0 if arrived else in_vain + 1
+                if in_vain == _IN_VAIN:
+                    break
                 _unpack_all(folder, arrived, packed, index)
                 report(len(arrived))
                 missing = [e for e in missing if e not in arrived]
-        if not missing or len(missing) == before:
+        if not missing or (len(missing) == before and in_vain == _IN_VAIN):
             break
     if missing:
         raise Stopped(
@@ -113,17 +119,17 @@ def _unpack_all(
 
 
 def _packed(
-    folder: Path, client: str, entries: Sequence[Entry], attempt: int
+    folder: Path, client: str, entries: Sequence[Entry], size: int
 ) -> Generator[tuple[Sequence[Entry], Path, str]]:
     """Batches as they arrive: the entries, the folder of their tarballs, npm's complaint."""
-    batches = iter([entries[i : i + _BATCH] for i in range(0, len(entries), _BATCH)])
+    batches = iter([entries[i : i + size] for i in range(0, len(entries), size)])
     number = 0
     running: list[tuple[Sequence[Entry], Packing]] = []
 
     def start(count: int) -> None:
         nonlocal number
         for batch in islice(batches, count):
-            place = folder / f"{_INCOMING}{os.getpid()}-{attempt}-{number}"
+            place = folder / f"{_INCOMING}{os.getpid()}-{size}-{number}"
             running.append((batch, Packing(client, [e.spec for e in batch], place.absolute())))
             number += 1
 

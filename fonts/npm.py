@@ -67,4 +67,5 @@ def _complaint(log: str) -> str:
     prefixes = ("npm error", "npm ERR!")
     lines = [line for line in log.splitlines() if line.startswith(prefixes)]
     gist = [line[len("npm error") :].strip() for line in lines]
-    return ": ".join(line for line in gist if line)[:300].rstrip()
+    # Its last line names a log that goes with the folder.
+    return ": ".join(line for line in gist if line and "complete log" not in line)[:300].rstrip()

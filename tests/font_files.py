@@ -31,18 +31,17 @@ options = dict(a[2:].split("=", 1) for a in sys.argv[2:] if a.startswith("--") a
 specs = [a for a in sys.argv[2:] if not a.startswith("--")]
 with (shelf / "calls").open("a") as calls:
     print(*specs, file=calls)
-bad = 0
+files = []
 for spec in specs:
     name, version = spec.lstrip("@").replace("/", "-").rsplit("@", 1)
-    file = shelf / f"{{name}}-{{version}}.tgz"
-    time.sleep(float(os.environ.get("SLOW", "0")))
-    if file.exists():
-        shutil.copy(file, options["pack-destination"])
-    else:
+    files.append(shelf / f"{{name}}-{{version}}.tgz")
+    if not files[-1].exists():  # like npm: one that is missing, and none is delivered
         print("npm error code E404", f"npm error 404 Not Found: {{spec}}", sep="\\n",
               file=sys.stderr)
-        bad = 1
-sys.exit(bad)
+        sys.exit(1)
+for file in files:
+    time.sleep(float(os.environ.get("SLOW", "0")))
+    shutil.copy(file, options["pack-destination"])
 """
 
 

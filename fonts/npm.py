@@ -66,6 +66,7 @@ def _complaint(log: str) -> str:
     """The gist of npm's error output, without its prefixes."""
     prefixes = ("npm error", "npm ERR!")
     lines = [line for line in log.splitlines() if line.startswith(prefixes)]
-    gist = [line[len("npm error") :].strip() for line in lines]
-    # Its last line names a log that goes with the folder.
-    return ": ".join(line for line in gist if line and "complete log" not in line)[:300].rstrip()
+    gist = (line[len("npm error") :].strip() for line in lines)
+    # Not its stack of calls, nor its last line, which names a log that goes with the folder.
+    told = [line for line in gist if line and not line.startswith(("at ", "A complete log"))]
+    return ": ".join(told)[:300].rstrip()

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -212,3 +213,14 @@ def test_the_manifest_pins_every_face() -> None:
         assert entry.version[0].isdigit()
         assert entry.licence in {"OFL-1.1", "Apache-2.0", "UFL-1.0"}
         assert "/" not in entry.id
+
+
+def test_the_page_on_fonts_tells_the_manifests_figures() -> None:
+    page = (Path(__file__).parents[1] / "docs/FONTS.md").read_text("utf-8")
+    entries = catalogue_manifest()
+    figures = [f"{len(entries):,} faces", f"{sum(e.caps_only for e in entries)} of capitals only"]
+    for field in ("style", "licence"):
+        tally = Counter(getattr(entry, field) for entry in entries)
+        figures += [f"{count:,} {value}" for value, count in tally.items()]
+    figures.append(f"{sum(entry.tarball_bytes for entry in entries) / 1e6:.0f} MB of packages")
+    assert [figure for figure in figures if figure not in page] == []

@@ -1,4 +1,4 @@
-"""What fonts, lexicon and backgrounds cost: python perf/fonts.py
+"""What fonts, lexicon and backgrounds cost: python perf/text_sources.py
 
 Needs no installed catalogue; with one, it is measured, too. Prints the figures of docs/FONTS.md.
 """

@@ -10,12 +10,12 @@ from typing import Any, Protocol
 
 import cv2
 import numpy as np
-from isal import isal_zlib
+from zlib_ng import zlib_ng
 
 from ivl_shards.errors import Damage
 from ivl_shards.schema import DEFLATE, ENCODED, PLAIN, Array, Field
 
-_UnpackError: Any = isal_zlib.error
+_UnpackError: Any = zlib_ng.error
 
 
 class Column(Protocol):
@@ -70,7 +70,7 @@ class DeflateColumn:
     def _unpack(self, i: int) -> bytes:
         position, length = self._places[i]
         try:
-            data: bytes = isal_zlib.decompress(os.pread(self._fd, length, position))
+            data: bytes = zlib_ng.decompress(os.pread(self._fd, length, position))
         except _UnpackError:
             data = b""
         if len(data) != self._bytes:

@@ -186,6 +186,11 @@ class Dataset(Sequence[Sample]):
         """The fields of a sample as they stand in the file: padded, photographs encoded."""
         return self._source.read(int(self._rows[index]))
 
+    def stored_digest(self, index: int) -> bytes:
+        """The stored checksum of a sample."""
+        k, i = self._source.locate(int(self._rows[index]))
+        return self._source.shard(k)[DIGEST].row(i).tobytes()
+
     def padded(self, fields: Sequence[str] | None = None) -> "PaddedRows":
         """The samples as plain dictionaries of arrays of one shape each.
 

@@ -16,7 +16,7 @@ from ivl_shards.disk import TEMPORARY, explained
 from ivl_shards.errors import UserError
 from ivl_shards.reader import Dataset
 from ivl_shards.sample import Sample
-from ivl_shards.schema import DIGEST, ENCODED, Array
+from ivl_shards.schema import DIGEST, ENCODED, MEMORY, Array
 
 # Samples in a tar file.
 _TAR = 1000
@@ -34,8 +34,8 @@ def sample_files(dataset: Dataset, i: int) -> Files:
         files["png"] = _png(sample.image)
     if "steps" in sample:
         files["steps.png"] = _png(sample["steps"])
-    if "memory" in sample:
-        files["memory.npy"] = _npy(sample["memory"])
+    if MEMORY in sample:
+        files["memory.npy"] = _npy(sample.dense_memory())
     files["json"] = json.dumps(_labels(dataset, sample), ensure_ascii=False).encode()
     return files
 
@@ -43,7 +43,7 @@ def sample_files(dataset: Dataset, i: int) -> Files:
 def _labels(dataset: Dataset, sample: Sample) -> dict[str, Any]:
     labels: dict[str, Any] = {}
     for field in dataset.schema:
-        if field.name in ("image", "steps", "memory"):
+        if field.name in ("image", "steps", MEMORY):
             continue
         value = sample[field.name]
         labels[field.name] = value.tobytes().hex() if field.name == DIGEST else _plain(value)

@@ -11,9 +11,9 @@ import cv2
 from ivl_shards.pick import count_noun, pick_samples
 from ivl_shards.reader import Dataset
 from ivl_shards.sample import Sample
-from ivl_shards.schema import DIGEST, ENCODED, Array
+from ivl_shards.schema import DIGEST, ENCODED, MEMORY, Array
 
-_SHOWN_APART = {"image", "image_size", "steps", "memory", DIGEST}
+_SHOWN_APART = {"image", "image_size", "steps", MEMORY, DIGEST}
 
 
 def write_gallery(dataset: Dataset, out: Path, most: int = 120) -> None:

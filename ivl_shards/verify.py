@@ -10,7 +10,7 @@ from ivl_shards.columns import decode
 from ivl_shards.errors import Damage, UserError
 from ivl_shards.reader import Dataset, Source, open_dataset, unpad
 from ivl_shards.sample import Sample, digest
-from ivl_shards.schema import DEFLATE, DIGEST, PLAIN, Array, Schema
+from ivl_shards.schema import DEFLATE, DIGEST, MEMORY, PLAIN, Array, Schema
 from ivl_shards.seal import check_bytes, read_seal
 
 # The dense memory is float16 and was computed from unrounded values.
@@ -118,9 +118,9 @@ def _peak_problem(sample: Sample) -> str:
 
 
 def _dense_problem(sample: Sample) -> str:
-    if "memory" not in sample:
+    if MEMORY not in sample:
         return ""
-    stored = sample["memory"][: sample.length + 1].astype(np.float32)
+    stored = sample[MEMORY][: sample.length + 1].astype(np.float32)
     height, width = sample.image.shape[:2]
     wanted = sample.dense_memory().astype(np.float32)
     same = np.allclose(stored[:, :height, :width], wanted, atol=_TOLERANCE)

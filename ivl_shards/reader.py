@@ -14,13 +14,14 @@ import json
 import os
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, overload
 
 import h5py
 import numpy as np
 
-from ivl_shards.columns import Column, decode, open_column
+from ivl_shards.columns import Column, Hdf5Column, decode, map_file, open_column
 from ivl_shards.errors import Damage, UserError
 from ivl_shards.recipe import from_json
 from ivl_shards.sample import Sample
@@ -38,12 +39,16 @@ class Shard:
 
     def __init__(self, path: Path) -> None:
         read_seal(path)
-        self._file = open_hdf5(path)
-        self.attributes = read_file_attributes(self._file)
-        self.schema = read_schema(self._file)
-        self._columns: dict[str, Column] = {
-            f.name: open_column(path, self._file[f.name], f) for f in self.schema
-        }
+        with _damage_named(path):
+            hdf5 = h5py.File(path, "r")
+            self.attributes = read_file_attributes(hdf5)
+            self.schema = read_schema(hdf5)
+            mapped = map_file(path)
+            self._columns: dict[str, Column] = {
+                f.name: open_column(path, mapped, hdf5[f.name], f) for f in self.schema
+            }
+        if not any(isinstance(column, Hdf5Column) for column in self._columns.values()):
+            hdf5.close()  # where everything lies is known
 
     def __getitem__(self, name: str) -> Column:
         return self._columns[name]
@@ -55,7 +60,7 @@ class Source:
     def __init__(self, path: Path) -> None:
         self.path = path
         read_seal(path)
-        with open_hdf5(path) as file:
+        with _damage_named(path), h5py.File(path, "r") as file:
             self.attributes = read_file_attributes(file)
             self.schema = read_schema(file)
         self.shards = [(self.path, int(self.attributes["samples"]))]
@@ -263,12 +268,13 @@ def open_dataset(path: Path | str) -> Dataset:
     return Dataset(source, np.arange(int(source.ends[-1])))
 
 
-def open_hdf5(path: Path) -> Any:
-    """An HDF5 file for reading."""
+@contextmanager
+def _damage_named(path: Path) -> Iterator[None]:
+    """Whatever HDF5 stumbles over in a file with a seal, the file is damaged."""
     try:
-        return h5py.File(path, "r")
-    except OSError as error:
-        raise Damage(f"{path}: damaged: HDF5 cannot open it ({error})") from None
+        yield
+    except (OSError, RuntimeError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise Damage(f"{path}: damaged ({error}): ivl-shards verify tells more") from None
 
 
 def read_file_attributes(file: Any) -> dict[str, Any]:

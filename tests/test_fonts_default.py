@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from font_files import SOURCES, make_client, make_shelf, on_path, small_font
 from PIL import Image
 
 import fonts
+from font_files import SOURCES, make_client, make_shelf, on_path, small_font
 from fonts import sources
 from fonts.catalogue import INDEX
 from fonts.install import install

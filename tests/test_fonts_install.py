@@ -11,6 +11,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+
 from font_files import (
     LICENCE,
     SOURCES,
@@ -21,7 +22,6 @@ from font_files import (
     put_package,
     small_font,
 )
-
 from fonts import install as installation
 from fonts.catalogue import installed_faces, read_index
 from fonts.face import fingerprint

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from font_files import ASCII, SOURCES, edited, installed, small_font
 from fontTools.ttLib import TTCollection, TTFont
 
 import fonts
+from font_files import ASCII, SOURCES, edited, installed, small_font
 from fonts.screening import Screening
 from ivl_shards import UserError
 

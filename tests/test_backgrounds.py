@@ -98,16 +98,21 @@ def test_the_same_draws_give_the_same_crop() -> None:
     assert (first.pixels == second.pixels).all() and first.image == second.image
 
 
-def test_a_crop_costs_tens_of_microseconds() -> None:
+def test_a_crop_costs_little_more_than_a_copy() -> None:
     pool = texture_pool(0, 256, 384, count=6)
     random = rng()
-    times = []
-    for _ in range(2000):
-        begun = time.perf_counter()
-        crop(pool, random, 256, 384)
-        times.append(time.perf_counter() - begun)
-    # The budget is 60 µs; three times that on a busy machine still tells a loop from a crop.
-    assert np.median(times) < 180e-6
+
+    def median(work) -> float:
+        times = []
+        for _ in range(1000):
+            begun = time.perf_counter()
+            work()
+            times.append(time.perf_counter() - begun)
+        return float(np.median(times))
+
+    copying = median(lambda: pool.images[0][20:276, 30:414].copy())
+    # A copy takes some 25 µs and the budget is 60 µs; a ratio holds on a busy machine, too.
+    assert median(lambda: crop(pool, random, 256, 384)) < 6 * copying
 
 
 def test_photographs_of_all_formats_below_a_folder(tmp_path: Path) -> None:

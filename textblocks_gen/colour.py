@@ -1,0 +1,62 @@
+"""Colour: text that can be read on the ground behind it."""
+
+from collections.abc import Sequence
+
+import cv2
+import numpy as np
+
+from ivl_shards.schema import Array
+
+Colour = tuple[int, int, int]
+# The ground is looked at in cells about as large as a few letters.
+_CELLS = (12, 8)
+
+
+def brightness(colour: Sequence[int]) -> float:
+    """Brightness of a colour, 0 to 255, as television has it (ITU-R BT.601)."""
+    return (299 * colour[0] + 587 * colour[1] + 114 * colour[2]) / 1000
+
+
+def ground_range(ground: Array) -> tuple[float, float]:
+    """Brightness of the darkest and of the lightest cells of a ground, (H, W, 3)."""
+    cells = cv2.resize(ground, _CELLS, interpolation=cv2.INTER_AREA).reshape(-1, 3)
+    values = np.sort(cells @ np.array([299, 587, 114]))
+    return float(values[2]) / 1000, float(values[-3]) / 1000
+
+
+def calmed(ground: Array, low: float, high: float, widest: float) -> tuple[Array, float, float]:
+    """The ground with its range of brightness squeezed to what leaves room for text.
+
+    Busy photographs reach from black to white; no colour can be read on all of that.
+    """
+    if high - low <= widest:
+        return ground, low, high
+    middle, factor = (low + high) / 2, widest / (high - low)
+    table = [min(255, max(0, round(middle + (v - middle) * factor))) for v in range(256)]
+    squeezed = cv2.LUT(ground, np.array(table, np.uint8))
+    return squeezed, middle - widest / 2, middle + widest / 2
+
+
+def text_colour(draws: Sequence[float], low: float, high: float, contrast: int) -> Colour:
+    """A colour of which the brightness keeps its distance from the ground's, low to high.
+
+    draws: five numbers from 0 to 1. Either side is taken where both have room, and any
+    brightness on it; the hue is free.
+    """
+    dark, light = low - contrast, 255 - (high + contrast)  # room below and above
+    below = draws[0] * (max(dark, 0.0) + max(light, 0.0)) < max(dark, 0.0)
+    if dark <= 0 and light <= 0:
+        below = dark > light
+    wanted = draws[1] * max(dark, 0.0) if below else 255 - draws[1] * max(light, 0.0)
+    return _with_brightness([draws[2] * 255, draws[3] * 255, draws[4] * 255], wanted)
+
+
+def _with_brightness(colour: list[float], wanted: float) -> Colour:
+    """The hue of a colour at a given brightness: mixed with black or white."""
+    found = (299 * colour[0] + 587 * colour[1] + 114 * colour[2]) / 1000
+    if wanted <= found:
+        mixed = [c * wanted / max(found, 1.0) for c in colour]
+    else:
+        mixed = [255 - (255 - c) * (255 - wanted) / max(255 - found, 1.0) for c in colour]
+    r, g, b = (min(255, max(0, round(c))) for c in mixed)
+    return r, g, b

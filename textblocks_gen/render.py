@@ -1,0 +1,168 @@
+"""Render: the function from a recipe and random numbers to a block of text on a ground."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import cv2
+import numpy as np
+
+from ivl_shards import Sample
+from ivl_shards.memory import step_dtype
+from ivl_shards.schema import Array
+from textblocks_gen.backgrounds import Pool, crop
+from textblocks_gen.block import ALIGNMENTS, Block, set_block
+from textblocks_gen.colour import Colour, brightness, calmed, ground_range, text_colour
+from textblocks_gen.geometry import box_corners, transform
+from textblocks_gen.raster import empty_area, fill_glyphs, fill_quads, paint, take_mask
+from textblocks_gen.recipe import TextRecipe
+from textblocks_gen.typeface import Typefaces
+from textblocks_gen.warp import draw_warp
+from textblocks_gen.words import draw_case
+
+# Pixels around the text that shadow, outline and blur may reach.
+_REACH = 4
+_GRAIN = 24
+
+
+@dataclass(frozen=True)
+class Studio:
+    """What samples are made from, opened once a process."""
+
+    recipe: TextRecipe
+    faces: Typefaces
+    face_ids: tuple[str, ...]
+    caps_only: tuple[bool, ...]
+    characters: str
+    words: Sequence[str]
+    pool: Pool
+    grain: Array
+    index: dict[str, int] = field(init=False)
+    area: Array = field(init=False)
+    mask: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        set_ = object.__setattr__
+        set_(self, "index", {c: i for i, c in enumerate(self.characters)})
+        set_(self, "area", empty_area(self.recipe.height, self.recipe.width))
+        set_(self, "mask", np.zeros((self.recipe.height, self.recipe.width), np.uint8))
+
+
+Box = tuple[int, int, int, int]
+
+
+def render(studio: Studio, count: int, rng: np.random.Generator) -> Sample:
+    """One block of text."""
+    recipe = studio.recipe
+    face, align = (int(v) for v in rng.integers((len(studio.faces), len(ALIGNMENTS))))
+    draws = rng.random(16).tolist()
+    case = draw_case(recipe, draws[0], studio.caps_only[face])
+    block = set_block(
+        recipe, studio.faces, face, studio.index, studio.words, count, case, align, rng
+    )
+    homography, kind = draw_warp(recipe, block.size, rng)
+    ground = crop(studio.pool, rng, recipe.height, recipe.width).pixels
+    box = _fill(studio, face, block, homography)
+    image = _composed(studio, ground, box, draws[1:], rng)
+    return _sample(studio, block, homography, image, face, align, kind)
+
+
+def _fill(studio: Studio, face: int, block: Block, homography: Array) -> Box:
+    """Draw the block into the studio's mask; the box it takes, with room for effects."""
+    faces = studio.faces
+    chosen = face * faces.advance.shape[1] + block.ids
+    left, top, right, bottom = fill_glyphs(
+        faces.points, faces.contours, faces.glyphs, chosen, block.origins, block.scales,
+        homography, studio.area,
+    )  # fmt: skip
+    height, width = studio.mask.shape
+    box = (
+        max(0, left - _REACH), max(0, top - _REACH),
+        min(width, right + _REACH), min(height, bottom + _REACH),
+    )  # fmt: skip
+    take_mask(studio.area, studio.mask, *box)
+    return box
+
+
+def _composed(
+    studio: Studio, ground: Array, box: Box, draws: list[float], rng: np.random.Generator
+) -> Array:
+    """Text and its effects over the ground, (H, W, 3) RGB."""
+    recipe = studio.recipe
+    left, top, right, bottom = box
+    low, high = ground_range(ground[top:bottom, left:right])
+    ground, low, high = calmed(ground, low, high, 255.0 - 2 * recipe.contrast - 20)
+    colour = text_colour(draws[:5], low, high, recipe.contrast)
+    against: Colour = (0, 0, 0) if brightness(colour) > (low + high) / 2 else (255, 255, 255)
+    mask = studio.mask[top:bottom, left:right]
+    if draws[5] < recipe.blur:
+        mask = cv2.GaussianBlur(mask, (3, 3), 0)
+    view = ground[top:bottom, left:right]
+    if draws[6] < recipe.shadow:
+        _blend(view, _shadow(mask, draws[7], draws[8]), against)
+    if draws[9] < recipe.outline:
+        _blend(view, cv2.dilate(mask, np.ones((3, 3), np.uint8)), against)
+    _blend(view, mask, colour)
+    if draws[10] < recipe.noise:
+        y, x = rng.integers(_GRAIN, size=2).tolist()
+        grain = studio.grain[y : y + recipe.height, x : x + recipe.width]
+        # Up by the grain, then down by its mean; both stop at black and white.
+        ground = cv2.subtract(cv2.add(ground, grain), (_GRAIN // 2,) * 4)
+    return ground
+
+
+def _shadow(mask: Array, right: float, down: float) -> Array:
+    """The mask moved by up to three pixels, softened and weakened."""
+    dx, dy = 1 + int(right * 3), 1 + int(down * 3)
+    moved = np.zeros_like(mask)
+    moved[dy:, dx:] = mask[:-dy, :-dx]
+    return cv2.convertScaleAbs(cv2.blur(moved, (3, 3)), alpha=0.6)
+
+
+def _blend(view: Array, mask: Array, colour: Colour) -> None:
+    paint(view, mask, np.array(colour, np.uint8), 0, 0, mask.shape[1], mask.shape[0])
+
+
+def _sample(
+    studio: Studio, block: Block, homography: Array, image: Array, face: int, align: int, kind: int
+) -> Sample:
+    recipe = studio.recipe
+    quads = transform(homography, box_corners(block.line_boxes)).astype(np.float32)
+    steps = np.zeros((recipe.height, recipe.width), step_dtype(max(recipe.counts)))
+    fill_quads(quads, steps)
+    ordered = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
+    jpeg = cv2.imencode(".jpg", ordered, (cv2.IMWRITE_JPEG_QUALITY, recipe.quality))[1]
+    words = transform(homography, box_corners(block.word_boxes))
+    fields = {
+        "image": jpeg.ravel(),
+        "image_size": np.array([recipe.height, recipe.width], np.int32),
+        "steps": steps,
+        "line_count": np.int32(len(block.lines)),
+        "line_text": np.array([line.encode() for line in block.lines], f"S{line_bytes(recipe)}"),
+        "line_quad": quads,
+        "line_height": block.heights.astype(np.float32),
+        "word_count": np.int32(len(words)),
+        "word_quad": words.astype(np.float32),
+        "word_line": block.word_lines.astype(np.uint8),
+        "font": np.array(studio.face_ids[face].encode(), "S96"),
+        "alignment": np.uint8(align),
+        "warp": np.uint8(kind),
+        "transform": homography.astype(np.float32),
+    }
+    if recipe.char_quads:
+        fields |= _characters(studio, block, homography, face)
+    return Sample(fields, "line_count")
+
+
+def _characters(studio: Studio, block: Block, homography: Array, face: int) -> dict[str, Array]:
+    """Quads of all characters but spaces, in reading order."""
+    inked = block.ids != 0
+    ids, origins, scales = block.ids[inked], block.origins[inked], block.scales[inked, None]
+    em = studio.faces.box[face][ids][:, [0, 3, 2, 1]] * (1, -1, 1, -1)
+    boxes = np.tile(origins, 2) + scales * em
+    quads = transform(homography, box_corners(boxes)).astype(np.float32)
+    return {"char_count": np.asarray(np.int32(len(quads))), "char_quad": quads}
+
+
+def line_bytes(recipe: TextRecipe) -> int:
+    """Room for the text of a line, in bytes of UTF-8."""
+    return 48 * recipe.most_words

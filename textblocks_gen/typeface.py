@@ -1,0 +1,215 @@
+"""Typeface: the outlines, widths and kerning of faces as plain arrays.
+
+Taken from the fonts once, with HarfBuzz, and kept in the user's cache; workers share it through
+a memory map, so 1,317 fonts cost no more than 20 when a sample is drawn.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+import uharfbuzz as hb
+
+from fonts import Face, fingerprint
+from fonts.places import cache_folder
+from ivl_shards.schema import Array
+
+_VERSION = 1
+# Points of a curve are laid this close to it: a twentieth of a pixel at 50 pixels an em.
+_TOLERANCE = 1e-3
+# Ligatures and contextual forms are off: one character, one glyph, one quad. Kerning is on.
+_FEATURES = {"kern": True, "liga": False, "clig": False, "calt": False, "dlig": False}
+# Beyond, a table of all pairs would be too large; texts are then set without kerning.
+_MOST_KERNED = 256
+
+
+@dataclass(frozen=True)
+class Typefaces:
+    """F faces, each with the same A characters. Lengths are in em, y up."""
+
+    points: Array
+    """(P, 2) float32: outlines as polygons."""
+    contours: Array
+    """(C + 1,) int32: where each contour begins."""
+    glyphs: Array
+    """(F·A + 1,) int32: the first contour of each glyph; face by face."""
+    advance: Array
+    """(F, A) float32."""
+    kern: Array
+    """(F, A, A) float32: added between two characters; (F, 1, 1) where there is none."""
+    box: Array
+    """(F, A, 4) float32: ink (x0, y0, x1, y1); empty for a space."""
+    line: Array
+    """(F, 2) float32: how far lines reach below and above the baseline, swashes aside."""
+
+    def __len__(self) -> int:
+        return len(self.advance)
+
+
+def load_typefaces(faces: Sequence[Face], characters: str) -> Typefaces:
+    """The arrays of some faces for some characters, from the cache if they are there."""
+    name = f"{_VERSION}\n{fingerprint(faces)}\n{characters}\n{hb.__version__}"
+    folder = cache_folder() / f"typefaces-{hashlib.sha256(name.encode()).hexdigest()[:24]}"
+    if not folder.is_dir():
+        made = make_typefaces(faces, characters)
+        if not _remember(made, folder):
+            return made
+    return Typefaces(**{
+        f.name: np.load(folder / f"{f.name}.npy", mmap_mode="r") for f in fields(Typefaces)
+    })  # fmt: skip
+
+
+def _remember(made: Typefaces, folder: Path) -> bool:
+    """Put the arrays into the cache if that is possible."""
+    temporary = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
+    try:
+        temporary.mkdir(parents=True)
+        for f in fields(Typefaces):
+            np.save(temporary / f"{f.name}.npy", getattr(made, f.name))
+        temporary.rename(folder)
+    except OSError:
+        shutil.rmtree(temporary, ignore_errors=True)
+        return folder.is_dir()  # another process was faster
+    return True
+
+
+def make_typefaces(faces: Sequence[Face], characters: str) -> Typefaces:
+    """Take the arrays from the fonts."""
+    pen = _Pen()
+    kerned = len(characters) <= _MOST_KERNED
+    count = len(characters)
+    glyphs = [0]
+    advance = np.zeros((len(faces), count), np.float32)
+    kern = np.zeros((len(faces), count, count) if kerned else (len(faces), 1, 1), np.float32)
+    box = np.zeros((len(faces), count, 4), np.float32)
+    for f, face in enumerate(faces):
+        font = hb.Font(hb.Face(hb.Blob.from_file_path(str(face.path)), face.index))
+        em = font.face.upem
+        for a, character in enumerate(characters):
+            glyph = font.get_nominal_glyph(ord(character)) or 0
+            box[f, a] = pen.draw(font, glyph, em)
+            glyphs.append(len(pen.contours) - 1)
+            advance[f, a] = font.get_glyph_h_advance(glyph) / em
+        if kerned:
+            kern[f] = _kerning(font, characters, advance[f], em)
+    return Typefaces(
+        points=np.array(pen.points, np.float32).reshape(-1, 2),
+        contours=np.array(pen.contours, np.int32),
+        glyphs=np.array(glyphs, np.int32),
+        advance=advance,
+        kern=kern,
+        box=box,
+        line=_line_extents(box, characters),
+    )
+
+
+def _line_extents(box: Array, characters: str) -> Array:
+    """Depth and height of a line: of most letters, so that one swash does not shrink the rest."""
+    letters = np.array([c.isalnum() for c in characters])
+    low, high = box[:, letters, 1], box[:, letters, 3]
+    return np.stack(
+        [np.percentile(low, 4, axis=1), np.percentile(high, 96, axis=1)], axis=1
+    ).astype(np.float32)
+
+
+def _kerning(font: hb.Font, characters: str, advance: Array, em: int) -> Array:
+    """What HarfBuzz adds between each two characters."""
+    text = _all_pairs(len(characters))
+    buffer = hb.Buffer()
+    buffer.add_codepoints([ord(characters[a]) for a in text])
+    buffer.guess_segment_properties()
+    buffer.cluster_level = hb.BufferClusterLevel.CHARACTERS
+    hb.shape(font, buffer, _FEATURES)
+    added = np.zeros((len(characters), len(characters)), np.float32)
+    positions = buffer.glyph_positions
+    if len(positions) != len(text):  # a font that composes glyphs all the same
+        return added
+    for (a, b), position in zip(zip(text, text[1:], strict=False), positions, strict=False):
+        added[a, b] = position.x_advance / em - advance[a]
+    # Widths are rounded differently in shaping and in the tables of some fonts.
+    added[np.abs(added) < 1e-3] = 0
+    return added
+
+
+def _all_pairs(count: int) -> list[int]:
+    """The shortest sequence in which every two numbers below `count` are neighbours (de Bruijn).
+
+    >>> _all_pairs(3)
+    [0, 0, 1, 0, 2, 1, 1, 2, 2, 0]
+    """
+    sequence: list[int] = []
+    for a in range(count):
+        sequence.append(a)
+        for b in range(a + 1, count):
+            sequence += [a, b]
+    return [*sequence, 0]
+
+
+class _Pen:
+    """Collects outlines as polygons."""
+
+    def __init__(self) -> None:
+        self.points: list[tuple[float, float]] = []
+        self.contours: list[int] = [0]
+        self._em = 1.0
+        self._functions = hb.DrawFuncs()
+        self._functions.set_move_to_func(self._move)
+        self._functions.set_line_to_func(self._line)
+        self._functions.set_quadratic_to_func(self._quadratic)
+        self._functions.set_cubic_to_func(self._cubic)
+        self._functions.set_close_path_func(self._close)
+
+    def draw(self, font: hb.Font, glyph: int, em: int) -> tuple[float, float, float, float]:
+        """Add a glyph; the box around it."""
+        self._em = em
+        first = len(self.points)
+        font.draw_glyph(glyph, self._functions, None)
+        self._close(None)
+        if len(self.points) == first:
+            return 0.0, 0.0, 0.0, 0.0
+        corners = np.array(self.points[first:])
+        (x0, y0), (x1, y1) = corners.min(axis=0), corners.max(axis=0)
+        return float(x0), float(y0), float(x1), float(y1)
+
+    def _move(self, x: float, y: float, _: object) -> None:
+        self._close(None)
+        self.points.append((x / self._em, y / self._em))
+
+    def _line(self, x: float, y: float, _: object) -> None:
+        self.points.append((x / self._em, y / self._em))
+
+    def _quadratic(self, cx: float, cy: float, x: float, y: float, _: object) -> None:
+        x0, y0 = self.points[-1]
+        # As a cubic, so that there is one way to lay points.
+        cx, cy = cx / self._em, cy / self._em
+        x, y = x / self._em, y / self._em
+        ax, ay = x0 + (cx - x0) * 2 / 3, y0 + (cy - y0) * 2 / 3
+        self._bend(ax, ay, x + (cx - x) * 2 / 3, y + (cy - y) * 2 / 3, x, y)
+
+    def _cubic(
+        self, ax: float, ay: float, bx: float, by: float, x: float, y: float, _: object
+    ) -> None:
+        em = self._em
+        self._bend(ax / em, ay / em, bx / em, by / em, x / em, y / em)
+
+    def _bend(self, ax: float, ay: float, bx: float, by: float, x: float, y: float) -> None:
+        """Points on a cubic curve, as many as its bend needs (Wang's bound)."""
+        x0, y0 = self.points[-1]
+        bend = max(
+            abs(x0 - 2 * ax + bx), abs(y0 - 2 * ay + by), abs(ax - 2 * bx + x), abs(ay - 2 * by + y)
+        )
+        pieces = max(1, min(16, int((0.75 * bend / _TOLERANCE) ** 0.5) + 1))
+        for k in range(1, pieces):
+            t = k / pieces
+            s = 1 - t
+            p, q, r, u = s * s * s, 3 * s * s * t, 3 * s * t * t, t * t * t
+            self.points.append((p * x0 + q * ax + r * bx + u * x, p * y0 + q * ay + r * by + u * y))
+        self.points.append((x, y))
+
+    def _close(self, _: object) -> None:
+        if len(self.points) > self.contours[-1]:
+            self.contours.append(len(self.points))

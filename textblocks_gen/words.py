@@ -1,0 +1,57 @@
+"""Words: what the lines of a block say."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from textblocks_gen.recipe import TextRecipe
+
+PUNCTUATION = ",.;:!?"
+DIGITS = "0123456789"
+
+
+def characters_needed(recipe: TextRecipe, words: Sequence[str]) -> str:
+    """Every character that may be drawn, sorted, the space first."""
+    found = set("".join(words))
+    found |= set("".join(found).upper()) | set("".join(found).lower())
+    if recipe.punctuation:
+        found |= set(PUNCTUATION)
+    if recipe.digits:
+        found |= set(DIGITS)
+    return " " + "".join(sorted(found - {" "}))
+
+
+def draw_case(recipe: TextRecipe, draw: float, caps_only: bool) -> str:
+    """How a block is set: `upper`, `title`, or as the words stand in the lexicon."""
+    if caps_only or draw < recipe.upper_case:
+        return "upper"
+    return "title" if draw < recipe.upper_case + recipe.title_case else "as is"
+
+
+def draw_words(
+    recipe: TextRecipe, words: Sequence[str], number: int, case: str, rng: np.random.Generator
+) -> list[str]:
+    """The words of one line."""
+    chosen = [words[i] for i in rng.integers(len(words), size=number).tolist()]
+    if recipe.digits or recipe.punctuation:
+        chosen = _decorated(recipe, chosen, rng)
+    if case == "upper":
+        return [_same_length(word, word.upper()) for word in chosen]
+    if case == "title":
+        return [_same_length(word, word[:1].upper() + word[1:]) for word in chosen]
+    return chosen
+
+
+def _same_length(word: str, changed: str) -> str:
+    """The changed word; but ß and its like become two letters in capitals and stay as they are."""
+    return changed if len(changed) == len(word) else word
+
+
+def _decorated(recipe: TextRecipe, words: list[str], rng: np.random.Generator) -> list[str]:
+    draws = rng.random((len(words), 4)).tolist()
+    for k, (number, value, mark, which) in enumerate(draws):
+        if number < recipe.digits:
+            words[k] = str(int(10 ** (1 + int(value * 3.999)) * (0.1 + 0.9 * (value * 997 % 1))))
+        if mark < recipe.punctuation:
+            words[k] += PUNCTUATION[int(which * len(PUNCTUATION))]
+    return words

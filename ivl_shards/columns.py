@@ -10,12 +10,12 @@ from typing import Any, Protocol
 
 import cv2
 import numpy as np
-from isal import isal_zlib
+from zlib_ng import zlib_ng
 
 from ivl_shards.errors import Damage
 from ivl_shards.schema import DEFLATE, ENCODED, PLAIN, Array, Field
 
-_UnpackError: Any = isal_zlib.error
+_UnpackError: Any = zlib_ng.error
 
 
 class Column(Protocol):
@@ -31,10 +31,10 @@ class Column(Protocol):
 class PlainColumn:
     """A contiguous dataset, mapped into memory."""
 
-    def __init__(self, path: Path, dataset: Any) -> None:
-        self._map = np.memmap(
-            path, dataset.dtype, "r", offset=dataset.id.get_offset(), shape=dataset.shape
-        )
+    def __init__(self, file: "Descriptor", dataset: Any) -> None:
+        start = dataset.id.get_offset()
+        stop = start + dataset.size * dataset.dtype.itemsize
+        self._map = file.map[start:stop].view(dataset.dtype).reshape(dataset.shape)
 
     def row(self, i: int) -> Array:
         return np.array(self._map[i])
@@ -43,19 +43,32 @@ class PlainColumn:
         return np.asarray(self._map[indices])
 
 
-class DeflateColumn:
-    """A dataset of one gzip chunk a sample; chunks are read and unpacked without HDF5."""
+class Descriptor:
+    """An open file, closed with its last user. Reading at a position is safe in any thread."""
 
-    def __init__(self, path: Path, dataset: Any) -> None:
-        self._path, self._name = path, dataset.name
-        self._shape, self._dtype = dataset.shape[1:], dataset.dtype
-        self._bytes = int(np.prod(self._shape)) * self._dtype.itemsize
-        self._places = _chunk_places(dataset)  # (N, 2): position, length
-        self._fd = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        # One map for all columns: each would keep a file open.
+        self.map: Array = np.memmap(path, np.uint8, "r")
+        self._fd = os.open(path, os.O_RDONLY)
 
     def __del__(self) -> None:
         if hasattr(self, "_fd"):
             os.close(self._fd)
+
+    def read(self, position: int, length: int) -> bytes:
+        """Bytes of the file."""
+        return os.pread(self._fd, length, position)
+
+
+class DeflateColumn:
+    """A dataset of one gzip chunk a sample; chunks are read and unpacked without HDF5."""
+
+    def __init__(self, file: Descriptor, dataset: Any) -> None:
+        self._file, self._name = file, dataset.name.strip("/")
+        self._shape, self._dtype = dataset.shape[1:], dataset.dtype
+        self._bytes = int(np.prod(self._shape)) * self._dtype.itemsize
+        self._places = _chunk_places(dataset)  # (N, 2): position, length
 
     def row(self, i: int) -> Array:
         return np.frombuffer(self._unpack(i), self._dtype).reshape(self._shape).copy()
@@ -70,11 +83,13 @@ class DeflateColumn:
     def _unpack(self, i: int) -> bytes:
         position, length = self._places[i]
         try:
-            data: bytes = isal_zlib.decompress(os.pread(self._fd, length, position))
+            data: bytes = zlib_ng.decompress(self._file.read(position, length), bufsize=self._bytes)
         except _UnpackError:
             data = b""
         if len(data) != self._bytes:
-            raise Damage(f"{self._path}: damaged: sample {i}: {self._name[1:]} cannot be unpacked")
+            raise Damage(
+                f"{self._file.path}: damaged: {self._name} of sample {i} cannot be unpacked"
+            )
         return data
 
 
@@ -93,13 +108,13 @@ class Hdf5Column:
         return np.asarray(self._dataset[rising])[back]
 
 
-def open_column(path: Path, dataset: Any, field: Field) -> Column:
+def open_column(file: Descriptor, dataset: Any, field: Field) -> Column:
     """The fastest way to read a field."""
     if field.storage == PLAIN and dataset.id.get_offset() is not None:
-        return PlainColumn(path, dataset)
+        return PlainColumn(file, dataset)
     one_sample_chunks = field.storage == DEFLATE and dataset.chunks == (1, *dataset.shape[1:])
     if one_sample_chunks and dataset.compression == "gzip" and not dataset.shuffle:
-        return DeflateColumn(path, dataset)
+        return DeflateColumn(file, dataset)
     return Hdf5Column(dataset)
 
 

@@ -35,9 +35,12 @@ class Disk(io.RawIOBase):
             raise self.error
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self.position, os.SEEK_END: self._length()}[whence]
-        self.position = start + offset
-        return self.position
+        if whence == os.SEEK_CUR:
+            offset += self.position
+        elif whence == os.SEEK_END:
+            offset += os.fstat(self.fd).st_size
+        self.position = offset
+        return offset
 
     def tell(self) -> int:
         return self.position
@@ -70,9 +73,6 @@ class Disk(io.RawIOBase):
         done = 0
         while done < len(view):
             done += os.pwrite(self.fd, view[done:], self.position + done)
-
-    def _length(self) -> int:
-        return os.fstat(self.fd).st_size
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from typing import Any, overload
 import h5py
 import numpy as np
 
-from ivl_shards.columns import Column, decode, open_column
+from ivl_shards.columns import Column, Descriptor, Hdf5Column, decode, open_column
 from ivl_shards.errors import Damage, UserError
 from ivl_shards.recipe import from_json
 from ivl_shards.sample import Sample
@@ -38,12 +38,15 @@ class Shard:
 
     def __init__(self, path: Path) -> None:
         read_seal(path)
-        self._file = open_hdf5(path)
-        self.attributes = read_file_attributes(self._file)
-        self.schema = read_schema(self._file)
+        hdf5 = open_hdf5(path)
+        self.attributes = read_file_attributes(hdf5)
+        self.schema = read_schema(hdf5)
+        file = Descriptor(path)
         self._columns: dict[str, Column] = {
-            f.name: open_column(path, self._file[f.name], f) for f in self.schema
+            f.name: open_column(file, hdf5[f.name], f) for f in self.schema
         }
+        if not any(isinstance(column, Hdf5Column) for column in self._columns.values()):
+            hdf5.close()  # where everything lies is known
 
     def __getitem__(self, name: str) -> Column:
         return self._columns[name]
@@ -185,6 +188,11 @@ class Dataset(Sequence[Sample]):
     def stored(self, index: int) -> dict[str, Array]:
         """The fields of a sample as they stand in the file: padded, photographs encoded."""
         return self._source.read(int(self._rows[index]))
+
+    def stored_digest(self, index: int) -> bytes:
+        """The stored checksum of a sample."""
+        k, i = self._source.locate(int(self._rows[index]))
+        return self._source.shard(k)[DIGEST].row(i).tobytes()
 
     def padded(self, fields: Sequence[str] | None = None) -> "PaddedRows":
         """The samples as plain dictionaries of arrays of one shape each.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ivl_shards.memory import Map, PeakMemory, StepMemory
-from ivl_shards.schema import DIGEST, Array
+from ivl_shards.schema import DIGEST, MEMORY, Array
 
 
 class Sample(Mapping[str, Array]):
@@ -89,7 +89,7 @@ def digest(fields: Mapping[str, Array]) -> bytes:
     """
     hashed = hashlib.sha256()
     for name in sorted(fields):
-        if name != DIGEST:
+        if name not in (DIGEST, MEMORY):  # the memory follows from the other fields
             value = np.ascontiguousarray(fields[name])
             hashed.update(f"{name} {value.dtype.str} {value.shape}\n".encode())
             hashed.update(value.data if value.ndim else value.tobytes())

@@ -15,6 +15,7 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 DIGEST = "digest"
+MEMORY = "memory"
 
 PLAIN = "plain"  # contiguous and uncompressed: small values, one seek a row
 DEFLATE = "deflate"  # one gzip chunk a sample: pixels and maps
@@ -99,7 +100,7 @@ def dense_memory_field(schema: Schema, longest: int, size: tuple[int, int]) -> F
     Peaks are float16: finer would show the last bits of `exp`, which differ between machines.
     """
     return Field(
-        "memory",
+        MEMORY,
         "u1" if schema.memory == "steps" else "f2",
         (longest + 1, *size),
         f"memory m_t for t = 0 … {schema.sequence}, then zeros",

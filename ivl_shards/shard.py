@@ -10,6 +10,7 @@ from ivl_shards.errors import Damage, UserError
 from ivl_shards.generator import Generator
 from ivl_shards.recipe import Recipe
 from ivl_shards.sample import Sample
+from ivl_shards.schema import MEMORY
 from ivl_shards.seal import read_seal
 from ivl_shards.writer import shard_writer
 
@@ -49,7 +50,7 @@ def make_shard(job: Job) -> Job:
 
 def with_dense_memory(sample: Sample) -> Sample:
     """The sample with all its memories as one more field."""
-    return Sample({**sample, "memory": sample.dense_memory()}, sample.sequence)
+    return Sample({**sample, MEMORY: sample.dense_memory()}, sample.sequence)
 
 
 def read_attributes(path: Path) -> dict[str, Any]:

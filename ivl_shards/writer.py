@@ -13,7 +13,7 @@ from typing import Any
 
 import h5py
 import numpy as np
-from isal import isal_zlib
+from zlib_ng import zlib_ng
 
 from ivl_shards.disk import Disk, sealed_file
 from ivl_shards.sample import Sample, digest
@@ -45,7 +45,7 @@ class ShardWriter:
         for field in self._schema:
             value = _typed(field, fields[field.name])
             if field.storage == DEFLATE:
-                self._write_chunk(field, isal_zlib.compress(pad(field, value).data, _LEVEL))
+                self._write_chunk(field, zlib_ng.compress(pad(field, value).data, _LEVEL))
             elif field.storage == PLAIN:
                 self._blocks[field.name][self._row % _BLOCK] = pad(field, value)
             else:
@@ -60,13 +60,15 @@ class ShardWriter:
 
     def _append_rows(self, shard: Any, start: int, stop: int) -> None:
         rows = {name: shard[name][start:stop] for name in self._blocks}
+        packed = [
+            (field, shard[field.name].id) for field in self._schema if field.storage == DEFLATE
+        ]
         for i in range(stop - start):
             for name, block in self._blocks.items():
                 block[self._row % _BLOCK] = rows[name][i]
-            for field in self._schema:
-                if field.storage == DEFLATE:
-                    offset = (start + i, *(0 for _ in field.shape))
-                    self._write_chunk(field, shard[field.name].id.read_direct_chunk(offset)[1])
+            for field, chunks in packed:
+                offset = (start + i, *(0 for _ in field.shape))
+                self._write_chunk(field, chunks.read_direct_chunk(offset)[1])
             self._advance(rows[DIGEST][i].tobytes())
 
     def _write_chunk(self, field: Field, data: bytes) -> None:

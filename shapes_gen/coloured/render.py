@@ -1,7 +1,9 @@
 """Render: circles, triangles and squares, each told apart from the ground and its neighbours."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import cv2
@@ -16,6 +18,8 @@ _HALF_SQRT2 = math.sqrt(2) / 2
 _PLACES_A_TRY = 64
 _LAYOUTS = 200
 _COLOURS = 256
+# Distance of two centres over the sum of their radii below which colours must differ.
+_TOUCHING = 1.15
 # OpenCV takes fixed-point coordinates: 4 bits are a sixteenth of a pixel.
 _SHIFT = 4
 
@@ -59,10 +63,12 @@ def render(recipe: ColouredRecipe, count: int, rng: np.random.Generator) -> Samp
     """One sample: shapes are placed, coloured, then painted in the stored order."""
     discs = _place(recipe, count, rng)
     kinds = rng.integers(len(KINDS), size=count)
-    ground: Colour = _random_colours(rng, 1)[0]
-    colours = _colour(recipe, discs, ground, rng)
-    image = np.empty((recipe.size, recipe.size, 3), np.uint8)
-    image[:] = ground
+    candidates = _random_colours(rng)
+    ground = next(candidates)
+    colours = _colour(recipe, discs, ground, candidates)
+    # Repeating bytes fills the canvas ten times as fast as numpy's broadcasting does.
+    filled = bytearray(bytes(ground) * recipe.size**2)
+    image = np.frombuffer(filled, np.uint8).reshape(recipe.size, recipe.size, 3)
     boxes = [
         _paint(image, disc, int(kind), colour)
         for disc, kind, colour in zip(discs, kinds, colours, strict=True)
@@ -116,28 +122,21 @@ def _find(
 
 
 def _colour(
-    recipe: ColouredRecipe, discs: list[_Disc], ground: Colour, rng: np.random.Generator
+    recipe: ColouredRecipe, discs: list[_Disc], ground: Colour, candidates: Iterator[Colour]
 ) -> list[Colour]:
     """A colour for each disc, told apart from the ground and from every disc it may touch."""
     colours: list[Colour] = []
     for disc in discs:
         # Shapes this close share an edge or nearly do.
-        others = [c for d, c in zip(discs, colours, strict=False) if disc.near(d, 1.15)]
-        candidates = _random_colours(rng, 16)
-        for _ in range(_COLOURS // 16):
-            fitting = (
-                colour
-                for colour in candidates
-                if all(distance(colour, other) >= recipe.contrast for other in (ground, *others))
-            )
-            found = next(fitting, None)
-            if found is not None:
-                colours.append(found)
+        others = [c for d, c in zip(discs, colours, strict=False) if disc.near(d, _TOUCHING)]
+        others.append(ground)
+        for candidate in islice(candidates, _COLOURS):
+            if all(distance(candidate, other) >= recipe.contrast for other in others):
+                colours.append(candidate)
                 break
-            candidates = _random_colours(rng, 16)
         else:
             raise UserError(
-                f"no colour is {recipe.contrast:g} away from {len(others) + 1} others: "
+                f"no colour is {recipe.contrast:g} away from {len(others)} others: "
                 "ask for less --contrast"
             )
     return colours
@@ -154,8 +153,11 @@ def distance(a: Colour, b: Colour) -> float:
     return math.sqrt((2 + red / 256) * dr * dr + 4 * dg * dg + (2 + (255 - red) / 256) * db * db)
 
 
-def _random_colours(rng: np.random.Generator, number: int) -> list[Colour]:
-    return [(r, g, b) for r, g, b in rng.integers(256, size=(number, 3)).tolist()]
+def _random_colours(rng: np.random.Generator) -> Iterator[Colour]:
+    """Colours without end, drawn many at a time, which is far cheaper."""
+    while True:
+        drawn: list[Colour] = rng.integers(256, size=(64, 3), dtype=np.uint8).tolist()
+        yield from drawn
 
 
 def _paint(image: Any, disc: _Disc, kind: int, colour: Colour) -> tuple[float, float, float, float]:

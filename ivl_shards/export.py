@@ -1,0 +1,123 @@
+"""Export: a dataset as ordinary files, or as tar files for WebDataset."""
+
+import io
+import json
+import os
+import shutil
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+
+from ivl_shards.disk import TEMPORARY, explained
+from ivl_shards.errors import UserError
+from ivl_shards.reader import Dataset
+from ivl_shards.sample import Sample
+from ivl_shards.schema import DIGEST, ENCODED, MEMORY, Array
+
+# Samples in a tar file.
+_TAR = 1000
+
+Files = dict[str, bytes]
+
+
+def sample_files(dataset: Dataset, i: int) -> Files:
+    """A sample as files, by ending: the image, maps as PNG or .npy, and all labels as JSON."""
+    sample = dataset[i]
+    files: Files = {}
+    if dataset.schema["image"].storage == ENCODED:
+        files["jpg"] = dataset.stored(i)["image"].tobytes()
+    else:
+        files["png"] = _png(sample.image)
+    if "steps" in sample:
+        files["steps.png"] = _png(sample["steps"])
+    if MEMORY in sample:
+        files["memory.npy"] = _npy(sample.dense_memory())
+    files["json"] = json.dumps(_labels(dataset, sample), ensure_ascii=False).encode()
+    return files
+
+
+def _labels(dataset: Dataset, sample: Sample) -> dict[str, Any]:
+    labels: dict[str, Any] = {}
+    for field in dataset.schema:
+        if field.name in ("image", "steps", MEMORY):
+            continue
+        value = sample[field.name]
+        labels[field.name] = value.tobytes().hex() if field.name == DIGEST else _plain(value)
+    return labels
+
+
+def _plain(value: Array) -> Any:
+    """Numbers and texts as JSON has them."""
+    return np.strings.decode(value, "utf-8").tolist() if value.dtype.kind == "S" else value.tolist()
+
+
+def _png(pixels: Array) -> bytes:
+    ordered = pixels if pixels.ndim == 2 else cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR)
+    data: bytes = cv2.imencode(".png", ordered)[1].tobytes()
+    return data
+
+
+def _npy(array: Array) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+def about(dataset: Dataset) -> bytes:
+    """What the files say about themselves as a whole: attributes, recipe and fields."""
+    attributes = {k: v for k, v in dataset.attributes.items() if k not in ("shards", "recipe")}
+    fields = {
+        f.name: {
+            "shape": list(f.shape), "dtype": f.dtype, "unit": f.unit, "meaning": f.meaning,
+            "classes": list(f.classes),
+        }
+        for f in dataset.schema
+    }  # fmt: skip
+    whole = {**attributes, "recipe": dataset.recipe, "fields": fields}
+    return json.dumps(whole, indent=2, ensure_ascii=False).encode()
+
+
+def write_files(dataset: Dataset, folder: Path) -> Iterator[int]:
+    """One file a sample and kind: 000000.png, 000000.steps.png, 000000.json …"""
+    for i in range(len(dataset)):
+        for ending, data in sample_files(dataset, i).items():
+            (folder / f"{i:06d}.{ending}").write_bytes(data)
+        yield i + 1
+
+
+def write_webdataset(dataset: Dataset, folder: Path) -> Iterator[int]:
+    """Tar files of 1,000 samples each, without times or owners: the same data, the same bytes."""
+    for start in range(0, len(dataset), _TAR):
+        with tarfile.open(folder / f"{start // _TAR:06d}.tar", "w") as tar:
+            for i in range(start, min(start + _TAR, len(dataset))):
+                for ending, data in sample_files(dataset, i).items():
+                    entry = tarfile.TarInfo(f"{i:06d}.{ending}")
+                    entry.size = len(data)
+                    tar.addfile(entry, io.BytesIO(data))
+                yield i + 1
+
+
+FORMATS: dict[str, Callable[[Dataset, Path], Iterator[int]]] = {
+    "files": write_files,
+    "webdataset": write_webdataset,
+}
+
+
+def export(dataset: Dataset, format_: str, out: Path) -> Iterator[int]:
+    """Write the dataset to a new folder, which appears when it is whole; yields the number done."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UserError(f"{out}: is there already and not empty: give a new folder")
+    temporary = out.with_name(f"{out.name}.{os.getpid()}{TEMPORARY}")
+    try:
+        temporary.mkdir()
+        (temporary / "dataset.json").write_bytes(about(dataset))
+        yield from FORMATS[format_](dataset, temporary)
+        temporary.rename(out)
+    except OSError as error:
+        raise explained(out, error) from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)

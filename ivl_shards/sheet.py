@@ -1,0 +1,112 @@
+"""Sheet: a contact sheet, one row of samples a count, the memory drawn over them."""
+
+import colorsys
+from pathlib import Path
+
+import cv2
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from ivl_shards.pick import count_noun, pick_samples
+from ivl_shards.reader import Dataset
+from ivl_shards.sample import Sample
+from ivl_shards.schema import Array
+
+_GAP = 10
+_CAPTION = 22
+_SIDE = 520  # the largest image of a sheet is scaled to at most this, the others alike
+_LARGEST_SCALE = 2
+_STRENGTH = 0.45  # of the memory over the image
+_PAPER, _TEXT, _MUTED = (250, 250, 248), (30, 30, 30), (120, 120, 120)
+
+Colour = tuple[int, int, int]
+
+
+def draw_sheet(dataset: Dataset, columns: int, most_rows: int = 24) -> Image.Image:
+    """The contact sheet: a row for each count (a selection of them if there are many)."""
+    picked = pick_samples(dataset, columns * min(most_rows, len(np.unique(dataset.lengths))))
+    side = max(max(dataset[found[0]].image.shape[:2]) for found in picked.values())
+    scale = min(_LARGEST_SCALE, _SIDE // side) or _SIDE / side  # whole: pixels stay square
+    rows = [(n, [draw_tile(dataset[i], scale) for i in found]) for n, found in picked.items()]
+    width = max(sum(t.width + _GAP for t in tiles) for _, tiles in rows) + _GAP
+    height = sum(max(t.height for t in tiles) + _CAPTION + _GAP for _, tiles in rows) + 2 * _CAPTION
+    sheet = Image.new("RGB", (max(width, 480), height + _GAP), _PAPER)
+    draw = ImageDraw.Draw(sheet)
+    attributes = dataset.attributes
+    title = (
+        f"{attributes['task']} · {attributes['split']} · {len(dataset):,} samples · "
+        f"seed {attributes['seed']}"
+    )
+    draw.text((_GAP, _GAP), title, _TEXT, ImageFont.load_default(15))
+    y = 2 * _CAPTION
+    for count, tiles in rows:
+        draw.text((_GAP, y), count_noun(dataset, count), _MUTED, ImageFont.load_default(13))
+        y += _CAPTION - 2
+        x = _GAP
+        for tile in tiles:
+            sheet.paste(tile, (x, y))
+            x += tile.width + _GAP
+        y += max(t.height for t in tiles) + _GAP + 2
+    return sheet
+
+
+def write_sheet(dataset: Dataset, out: Path, columns: int = 8) -> None:
+    """Write the contact sheet as an image file."""
+    draw_sheet(dataset, columns).save(out)
+
+
+def draw_tile(sample: Sample, scale: float) -> Image.Image:
+    """A sample with each step of its memory in a colour of its own, numbered."""
+    pixels = sample.image if sample.image.ndim == 3 else np.repeat(sample.image[..., None], 3, 2)
+    colours = [step_colour(t, sample.length) for t in range(sample.length)]
+    tinted = _tint(pixels, sample, colours)
+    height, width = pixels.shape[:2]
+    shape = (max(1, round(width * scale)), max(1, round(height * scale)))
+    filter_ = cv2.INTER_NEAREST if scale >= 1 else cv2.INTER_AREA
+    tile = Image.fromarray(cv2.resize(tinted, shape, interpolation=filter_))
+    draw = ImageDraw.Draw(tile)
+    font = ImageFont.load_default(12)
+    for t, (x, y) in enumerate(_places(sample)):
+        if "centres" in sample:
+            _ring(draw, x * scale, y * scale, 2 * float(sample["sigma"]) * scale, colours[t])
+        draw.text(
+            (x * scale, y * scale), str(t + 1), "white", font, "mm", stroke_width=2,
+            stroke_fill="black",
+        )  # fmt: skip
+    return tile
+
+
+def _ring(draw: ImageDraw.ImageDraw, x: float, y: float, radius: float, colour: Colour) -> None:
+    """A ring around a peak, seen on any ground."""
+    for r, shade in ((radius + 1, (0, 0, 0)), (radius, colour), (radius - 1, (0, 0, 0))):
+        draw.ellipse((x - r, y - r, x + r, y + r), outline=shade)
+
+
+def step_colour(t: int, length: int) -> Colour:
+    """Red for the first step, over yellow, green and blue to violet for the last."""
+    r, g, b = colorsys.hsv_to_rgb(0.8 * t / max(1, length - 1), 0.9, 1.0)
+    return round(255 * r), round(255 * g), round(255 * b)
+
+
+def _tint(pixels: Array, sample: Sample, colours: list[Colour]) -> Array:
+    tinted = pixels.astype(np.float32)
+    for t, colour in enumerate(colours):
+        added = sample.memory(t + 1) - sample.memory(t)  # (H, W): what this step adds
+        weight = _STRENGTH * np.clip(added, 0, 1)[..., None]
+        tinted += weight * (np.array(colour, np.float32) - tinted)
+    return tinted.round().astype(np.uint8)
+
+
+def _places(sample: Sample) -> list[tuple[float, float]]:
+    """Where the number of each step goes: on an object, or at the beginning of a line."""
+    if "centres" in sample:
+        return [(float(x), float(y)) for x, y in sample["centres"]]
+    places = []
+    for t in range(sample.length):
+        ys, xs = np.nonzero(sample.delta(t))
+        if len(xs) == 0:  # wholly covered by earlier lines
+            places.append((0.0, 0.0))
+            continue
+        at_left = ys[xs <= xs.min() + 2]
+        places.append((max(6.0, xs.min() - 2.0), float(at_left.mean())))
+    return places

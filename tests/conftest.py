@@ -1,0 +1,62 @@
+"""What tests share: tiny datasets made by one helper, and the tools run as a user runs them."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import shapes_gen
+from ivl_shards import Dataset, generate, open_dataset
+from photos import PHOTOS, PhotoRecipe
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Callable[..., Dataset]:
+    """Make a dataset from a recipe and open it."""
+
+    def made(recipe, name: str = "data.h5", **options) -> Dataset:
+        path = tmp_path / name
+        options.setdefault("workers", 1)
+        if isinstance(recipe, PhotoRecipe):
+            generate(PHOTOS, recipe, path, **options)
+        else:
+            shapes_gen.generate(recipe, path, **options)
+        return open_dataset(path)
+
+    return made
+
+
+def tool(name: str) -> str:
+    """The path of an installed command."""
+    return str(Path(sys.executable).with_name(name))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Run an installed command in the test's folder."""
+
+    def ran(command: str, *arguments: object, timeout: float = 120, **environment: str):
+        return subprocess.run(
+            [tool(command), *map(str, arguments)],
+            cwd=tmp_path,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+
+    return ran
+
+
+def assert_one_line(result: subprocess.CompletedProcess[str], code: int, *words: str) -> None:
+    """One line on stderr that has these words, nothing on stdout, and this exit code."""
+    assert result.returncode == code, result.stderr
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1, result.stderr
+    for word in words:
+        assert word in result.stderr, result.stderr

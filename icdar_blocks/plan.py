@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from icdar_blocks.archive import Archive
 from icdar_blocks.crop import Crop, find_window, plan_crop
 from icdar_blocks.grouping import group
 from icdar_blocks.picture import picture_size

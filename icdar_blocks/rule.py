@@ -11,9 +11,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 
+from icdar_blocks.words import Word
 from ivl_shards import UserError
 from ivl_shards.recipe import require
-from icdar_blocks.words import Word
 
 CHOICES = {
     "vertical": ("tops", "centres", "bottoms"),

@@ -79,7 +79,9 @@ def _text(rest: str, where: str, official: bool) -> str:
 def _coordinate(text: str, where: str) -> float:
     # Whole numbers stay whole: they are exact, and JSON shows them as they came.
     value = float(text) if "." in text else int(text)
-    require(abs(value) <= _FURTHEST, f"{where}: {_short(text)} is further than {_FURTHEST:,} pixels")
+    require(
+        abs(value) <= _FURTHEST, f"{where}: {_short(text)} is further than {_FURTHEST:,} pixels"
+    )
     return value
 
 

@@ -10,6 +10,7 @@ are merged into text-blocks." docs/ICDAR.md tells what it leaves open.
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from icdar_blocks.words import Word
 from ivl_shards import UserError
@@ -89,7 +90,8 @@ def choose(rule: Rule, choices: Iterable[str]) -> Rule:
     for choice in choices:
         name, _, value = choice.partition("=")
         require(name in types, f"'{choice}': write name=value, name one of {', '.join(types)}")
-        rule = replace(rule, **{name: _typed(name, value, types[name])})
+        made: dict[str, Any] = {name: _typed(name, value, types[name])}
+        rule = replace(rule, **made)
     return rule
 
 

@@ -75,9 +75,9 @@ def generate(
     existing = _compare(generator, recipe, layout, overwrite)
     if existing is not None:
         layout = existing
-    if _is_complete(generator, recipe, layout):
-        report(recipe.total)
-        return Made(out, recipe.total, 0)
+        if layout.one_file or all(is_done(job) for job in _jobs(generator, recipe, layout)):
+            report(recipe.total)
+            return Made(out, recipe.total, 0)
     with _work_folder(layout.folder):
         if existing is None:  # only with `overwrite` is there anything to take away
             out.unlink(missing_ok=True)
@@ -144,12 +144,6 @@ def _compare(
 def stored_shards(attributes: dict[str, Any]) -> list[tuple[str, int]]:
     """Names, relative to the index, and lengths of the shards that an index lists."""
     return [(row["file"], row["samples"]) for row in json.loads(attributes["shards"])]
-
-
-def _is_complete(generator: Generator, recipe: Recipe, layout: Layout) -> bool:
-    if not layout.out.exists():
-        return False
-    return layout.one_file or all(is_done(job) for job in _jobs(generator, recipe, layout))
 
 
 def _drop_strays(generator: Generator, recipe: Recipe, layout: Layout, overwrite: bool) -> None:

@@ -53,7 +53,7 @@ def run(command: click.Command, name: str) -> None:
 
 
 def _end(name: str, line: str, code: int) -> None:
-    click.echo(f"{name}: {line}", err=True)
+    click.echo(f"{name}: {' '.join(line.split())}", err=True)
     sys.exit(code)
 
 

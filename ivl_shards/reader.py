@@ -14,6 +14,7 @@ import json
 import os
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, overload
 
@@ -38,13 +39,14 @@ class Shard:
 
     def __init__(self, path: Path) -> None:
         read_seal(path)
-        hdf5 = open_hdf5(path)
-        self.attributes = read_file_attributes(hdf5)
-        self.schema = read_schema(hdf5)
-        file = Descriptor(path)
-        self._columns: dict[str, Column] = {
-            f.name: open_column(file, hdf5[f.name], f) for f in self.schema
-        }
+        with _damage_named(path):
+            hdf5 = h5py.File(path, "r")
+            self.attributes = read_file_attributes(hdf5)
+            self.schema = read_schema(hdf5)
+            file = Descriptor(path)
+            self._columns: dict[str, Column] = {
+                f.name: open_column(file, hdf5[f.name], f) for f in self.schema
+            }
         if not any(isinstance(column, Hdf5Column) for column in self._columns.values()):
             hdf5.close()  # where everything lies is known
 
@@ -58,7 +60,7 @@ class Source:
     def __init__(self, path: Path) -> None:
         self.path = path
         read_seal(path)
-        with open_hdf5(path) as file:
+        with _damage_named(path), h5py.File(path, "r") as file:
             self.attributes = read_file_attributes(file)
             self.schema = read_schema(file)
         self.shards = [(self.path, int(self.attributes["samples"]))]
@@ -189,11 +191,6 @@ class Dataset(Sequence[Sample]):
         """The fields of a sample as they stand in the file: padded, photographs encoded."""
         return self._source.read(int(self._rows[index]))
 
-    def stored_digest(self, index: int) -> bytes:
-        """The stored checksum of a sample."""
-        k, i = self._source.locate(int(self._rows[index]))
-        return self._source.shard(k)[DIGEST].row(i).tobytes()
-
     def padded(self, fields: Sequence[str] | None = None) -> "PaddedRows":
         """The samples as plain dictionaries of arrays of one shape each.
 
@@ -271,12 +268,13 @@ def open_dataset(path: Path | str) -> Dataset:
     return Dataset(source, np.arange(int(source.ends[-1])))
 
 
-def open_hdf5(path: Path) -> Any:
-    """An HDF5 file for reading."""
+@contextmanager
+def _damage_named(path: Path) -> Iterator[None]:
+    """Whatever HDF5 stumbles over in a file with a seal, the file is damaged."""
     try:
-        return h5py.File(path, "r")
-    except OSError as error:
-        raise Damage(f"{path}: damaged: HDF5 cannot open it ({error})") from None
+        yield
+    except (OSError, RuntimeError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise Damage(f"{path}: damaged ({error}): ivl-shards verify tells more") from None
 
 
 def read_file_attributes(file: Any) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def digest(fields: Mapping[str, Array]) -> bytes:
     hashed = hashlib.sha256()
     for name in sorted(fields):
         if name not in (DIGEST, MEMORY):  # the memory follows from the other fields
-            value = np.ascontiguousarray(fields[name])
+            value = np.asarray(fields[name], order="C")
             hashed.update(f"{name} {value.dtype.str} {value.shape}\n".encode())
-            hashed.update(value.data if value.ndim else value.tobytes())
+            hashed.update(value.data)
     return hashed.digest()

@@ -20,21 +20,21 @@ CASES = {
     "coloured": Case(
         COLOURED,
         ColouredRecipe(counts=(0, 3, 10), total=1100, seed=5),
-        "bbb1f48b46564c28873a07d42828ddd7ec7fd64b7f90540b07ad15b8a9efa0e8",
+        "138cd19647bec4db9d8eaa0eaaa49f4200c45290756a3e194ca09d6424bb1a02",
     ),
     "coloured-dense": Case(
         COLOURED,
         ColouredRecipe(counts=(1, 2), total=40, size=64, dense_memory=True),
-        "2364e385fb783e6dcf504ad9e12ff51533960f621ba0cbec6bd8d30f4e012c18",
+        "027ad2e21f767d0ac1b8516bbb5e07bd38cb39e7d3ad8742acc5293139cb4b21",
     ),
     "toy": Case(
         TOY,
         ToyRecipe(counts=(1, 3, 20), total=1100, seed=5, split="train"),
-        "3e64e4c315480b579b797c8fcbb1538ed1ae1e21a55efa78d219d4810c2a9be9",
+        "33ea66ab2e46d14696623faab0939c898594e8f24e1737c06aed51efc85a1d4a",
     ),
     "photos": Case(
         PHOTOS,
         PhotoRecipe(counts=(1, 2), total=600),
-        "8f7384b94b87bd30c3a975fd3885a7254efe696f531be0a191587390e07dbe78",
+        "a0d6b0676d80a71b33290f6e129cfd31293ee58544dcd01d4af48321962ccc39",
     ),
 }

@@ -7,6 +7,7 @@ icdar-blocks --words boxes.txt --group
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,9 @@ def _report(grouped: Grouped, rule: Rule | str) -> str:
             f"{len(grouped.missing)} scenes have no picture; their {lost} blocks are counted "
             f"above but cannot be cut: {names}"
         )
+    if split.unlabelled:
+        names = ", ".join(split.unlabelled)
+        lines.append(f"{len(split.unlabelled)} pictures have no ground truth: {names}")
     return "\n".join(lines)
 
 
@@ -190,7 +194,7 @@ def _read(path: Path) -> bytes:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _write(path: Path, write: Any) -> None:
+def _write(path: Path, write: Callable[[], object]) -> None:
     try:
         write()
     except (OSError, ValueError) as error:  # ValueError: Pillow on an unknown ending

@@ -50,14 +50,14 @@ class Crop:
         return np.asarray(grown)
 
 
-def find_window(block: Block, margin: float, size: tuple[int, int]) -> Window | None:
-    """The block with its margin, within a scene of that (height, width); None if outside it."""
+def find_window(block: Block, margin: float, size: tuple[int, int]) -> Window:
+    """The block with its margin, cut off at the edges of a scene of that (height, width)."""
     x0, y0, x1, y1 = block.box
     heights = [line.box[3] - line.box[1] for line in block]
     rim = margin * sum(heights) / len(heights)
     left, top = max(0, math.floor(x0 - rim)), max(0, math.floor(y0 - rim))
     right, bottom = min(size[1], math.ceil(x1 + rim)), min(size[0], math.ceil(y1 + rim))
-    return (left, top, right, bottom) if left < right and top < bottom else None
+    return left, top, right, bottom
 
 
 def plan_crop(window: Window, longest: int, canvas: tuple[int, int] | None) -> Crop:

@@ -15,6 +15,7 @@ from icdar_blocks.rule import PUBLISHED, Rule
 from icdar_blocks.scenes import Scene, Split, read_split
 from icdar_blocks.table import Table, counted_lines, make_table
 from icdar_blocks.words import Block
+from ivl_shards import UserError
 from ivl_shards.recipe import require
 
 # Texts are given room in steps of so many bytes, so that both splits have the same types.
@@ -82,19 +83,19 @@ def plan_dataset(grouped: Grouped, **knobs: Any) -> Plan:
     """Find out what there is to cut; `knobs` are those of `IcdarRecipe` (margin, canvas …)."""
     split = grouped.split
     draft = IcdarRecipe(counts=(1,), total=1, split=split.name, rule=grouped.rule, **knobs)
-    if split.images is None or len(split.missing) == len(split.scenes):
-        where = split.images.path if split.images else "Challenge2_…_Task12_Images"
-        require(False, f"{where}: none of the pictures of the split {split.name} is there")
-    assert split.images is not None
+    images = split.images
+    if images is None or len(split.missing) == len(split.scenes):
+        where = images.path if images else "Challenge2_…_Task12_Images"
+        raise UserError(f"{where}: none of the pictures of the split {split.name} is there")
     hashed = hashlib.sha256()
     cuts: list[Cut] = []
     for scene, blocks in zip(split.scenes, grouped.blocks, strict=True):
         if scene.image is not None:
-            data = split.images.read(scene.image)
+            data = images.read(scene.image)
             hashed.update(_describe(scene, data))
-            size = picture_size(data, split.images.where(scene.image))
+            size = picture_size(data, images.where(scene.image))
             cuts += _cuts(scene, blocks, size, draft)
-    require(bool(cuts), f"{split.images.path}: no block of text in any picture")
+    require(bool(cuts), f"{images.path}: no block of text in any picture")
     recipe = IcdarRecipe(
         counts=tuple(sorted({len(cut.block) for cut in cuts})),
         total=len(cuts),
@@ -104,11 +105,12 @@ def plan_dataset(grouped: Grouped, **knobs: Any) -> Plan:
         missing=tuple(split.missing),
         largest=(max(c.crop.size[0] for c in cuts), max(c.crop.size[1] for c in cuts)),
         most_words=max(len(cut.block.words) for cut in cuts),
+        name_bytes=_room(cut.image for cut in cuts),
         word_bytes=_room(word.text for cut in cuts for word in cut.block.words),
         line_bytes=_room(line.text for cut in cuts for line in cut.block),
         **knobs,
     )
-    return Plan(recipe, Source(split.images.path, tuple(cuts)))
+    return Plan(recipe, Source(images.path, tuple(cuts)))
 
 
 def _cuts(
@@ -118,16 +120,19 @@ def _cuts(
     for block in blocks:
         if not counted_lines(block, recipe.rule):
             continue
+        _check_inside(scene, block, size)
         window = find_window(block, recipe.margin, size)
-        for word in block.words:
-            inside = word.x0 < size[1] and word.y0 < size[0] and word.x1 > 0 and word.y1 > 0
-            require(
-                inside,
-                f"{scene.truth}: the word '{word.text}' at {word.box} lies outside the picture "
-                f"{scene.image} of {size[1]}×{size[0]} pixels",
-            )
-        assert window is not None
         yield Cut(scene.image, block, plan_crop(window, recipe.longest, recipe.canvas))
+
+
+def _check_inside(scene: Scene, block: Block, size: tuple[int, int]) -> None:
+    """Every word must show at least in part; boxes over the edge are cut there."""
+    for word in block.words:
+        require(
+            word.x0 < size[1] and word.y0 < size[0] and word.x1 > 0 and word.y1 > 0,
+            f"{scene.truth}: the word '{word.text}' at {word.box} lies outside the picture "
+            f"{scene.image} of {size[1]}×{size[0]} pixels",
+        )
 
 
 def _describe(scene: Scene, data: bytes) -> bytes:

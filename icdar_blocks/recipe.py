@@ -34,8 +34,10 @@ class IcdarRecipe(Recipe):
     """Height and width that step maps are padded to."""
     most_words: int = 1
     """Words of the block that has most."""
+    name_bytes: int = 64
+    """Room for the file name of a scene, in UTF-8."""
     word_bytes: int = 64
-    """Room for the text of a word, in UTF-8."""
+    """Room for the text of a word."""
     line_bytes: int = 64
     """Room for the text of a line."""
 

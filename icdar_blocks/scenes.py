@@ -36,6 +36,8 @@ class Split:
     name: str
     scenes: tuple[Scene, ...]
     images: Archive | None
+    unlabelled: tuple[str, ...]
+    """Pictures without ground truth, which are of no use."""
 
     @property
     def missing(self) -> list[str]:
@@ -64,7 +66,8 @@ def read_split(root: Path, split: str) -> Split:
         )
         for name, file in sorted(files.items(), key=lambda item: _natural(item[0]))
     )
-    return Split(split, tuple(scenes), images)
+    unlabelled = sorted(pictures.keys() - files.keys(), key=_natural)
+    return Split(split, tuple(scenes), images, tuple(unlabelled))
 
 
 def _by_stem(archive: Archive, pattern: re.Pattern[str]) -> dict[str, str]:

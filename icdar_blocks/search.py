@@ -50,22 +50,29 @@ def count_readings(split: Split, rules: Iterable[Rule]) -> dict[Rule, Table]:
     return {rule: make_table(blocks(replace(rule, counted="all")), rule) for rule in rules}
 
 
-def describe(rule: Rule) -> str:
-    """The choices of a reading in a few words."""
-    merging = "repeated" if rule.repeated else "once"
-    of = f"{rule.of} {rule.area}"
-    words = f"{rule.vertical:<8}{rule.horizontal:<8}"
-    return f"{words}×{rule.growth:g} {of:<17}{merging:<9}{rule.counted:<7}"
+_HEAD = ("vertical", "horizontal", "growth", "a third of", "merging", "counted")
+_WIDTHS = (10, 12, 8, 18, 10, 9)
+
+
+def format_head() -> str:
+    """What stands above the rows."""
+    columns = [*range(1, MOST + 1), f"{MOST + 1}+"]
+    return _padded(_HEAD) + "".join(f"{n:>8}" for n in columns) + "  off by"
 
 
 def format_row(rule: Rule, table: Table) -> str:
     """One reading: its choices, its table, and how far that is from the paper's."""
+    merging = "repeated" if rule.repeated else "once"
+    area = f"{rule.of} {rule.area}"
+    choices = (rule.vertical, rule.horizontal, f"×{rule.growth:g}", area, merging, rule.counted)
     cells = [f"{table.blocks.get(n, 0)}/{table.words.get(n, 0)}" for n in range(1, MOST + 2)]
-    name = {PUBLISHED: "published", LITERAL: "literal"}.get(rule, "")
-    blocks, words = table.distance
-    return (
-        f"{describe(rule)}" + "".join(f"{c:>9}" for c in cells) + f"{blocks:>6}{words:>7}  {name}"
-    )
+    name = {PUBLISHED: "  published", LITERAL: "  literal"}.get(rule, "")
+    distance = "{}/{}".format(*table.distance)
+    return _padded(choices) + "".join(f"{c:>8}" for c in cells) + f"{distance:>10}{name}"
+
+
+def _padded(cells: Iterable[str]) -> str:
+    return "".join(f"{cell:<{width}}" for cell, width in zip(cells, _WIDTHS, strict=True))
 
 
 @click.command()
@@ -76,14 +83,12 @@ def cli(root: Path, top: int) -> None:
     found = count_readings(read_split(root, "test"), readings())
     closest = sorted(found, key=lambda rule: found[rule].distance)
     shown = closest[:top] + [rule for rule in closest[top:] if rule == LITERAL]
-    head = f"{'vertical':<8}{'horiz.':<8}{'grow':<3}{'third of':<17}{'merging':<9}{'counted':<7}"
-    columns = "".join(f"{n:>9}" for n in ("1", "2", "3", "4", "5", "6+"))
     for name, tables in (
         ("test", found),
         ("train", count_readings(read_split(root, "train"), shown)),
     ):
-        click.echo(f"{name} split; blocks/words by number of lines")
-        click.echo(f"{head}{columns}   off: blocks, words")
+        click.echo(f"{name} split: blocks/words by number of lines")
+        click.echo(format_head())
         for rule in shown:
             click.echo(format_row(rule, tables[rule]))
         click.echo("")

@@ -2,20 +2,23 @@
 
 import json
 import os
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from icdar_tree import make_tree, pack
 
 from conftest import assert_one_line
-from icdar_blocks import LITERAL, PUBLISHED, generate, group_split, plan_dataset
+from icdar_blocks import LITERAL, PUBLISHED, generate, group_split, plan_dataset, search
 from icdar_blocks.search import count_readings, readings
 from ivl_shards import Dataset, Sample, UserError, open_dataset
 
 REAL = Path(os.environ.get("IVL_DATA", "")) / "icdar13"
+DOCS = Path(__file__).parent.parent / "docs" / "ICDAR.md"
 real = pytest.mark.skipif(
     "IVL_DATA" not in os.environ or not REAL.is_dir(),
     reason="set IVL_DATA to a folder with icdar13/ in it",
@@ -122,6 +125,29 @@ def test_missing_pictures_are_counted_listed_and_left_out(tmp_path, run) -> None
     assert b"img_2.jpg" not in dataset.column("source_image")
 
 
+def test_pictures_without_ground_truth_are_listed(tmp_path, run) -> None:
+    make_tree(tmp_path / "root", scenes=3)
+    (tmp_path / "root" / "Challenge2_Test_Task1_GT" / "gt_img_2.txt").unlink()
+    result = run("icdar-blocks", "--root", "root", "out.h5")
+    assert "1 pictures have no ground truth: img_2" in result.stdout
+    assert len(open_dataset(tmp_path / "out.h5")) == 4
+
+
+def test_without_any_picture_there_are_still_numbers_but_no_dataset(tmp_path, run) -> None:
+    make_tree(tmp_path / "root", scenes=3, missing=(1, 2, 3))
+    result = run("icdar-blocks", "--root", "root")
+    assert "3 scenes have no picture; their 6 blocks" in result.stdout
+    assert_one_line(run("icdar-blocks", "--root", "root", "out.h5"), 2, "none of the pictures")
+
+
+def test_dense_memory_is_what_the_steps_say(tmp_path) -> None:
+    make_tree(tmp_path, scenes=3)
+    for sample in make(tmp_path, tmp_path / "out.h5", dense_memory=True):
+        height, width = sample["image_size"]
+        for t in sample.steps:
+            assert (sample["memory"][t, :height, :width] == sample.memory(t)).all()
+
+
 def test_words_that_do_not_count_are_kept_and_marked(tmp_path) -> None:
     make_tree(tmp_path, scenes=1)
     truth = tmp_path / "Challenge2_Test_Task1_GT" / "gt_img_1.txt"
@@ -151,6 +177,13 @@ def test_any_boxes_are_grouped_as_json(tmp_path, run) -> None:
     (block,) = json.loads(result.stdout)["blocks"]
     assert [line["text"] for line in block["lines"]] == ["Mind gap", ""]
     assert block["lines"][0]["words"][0] == {"box": [0, 1, 50, 21], "text": "Mind"}
+
+
+def test_whole_scenes_are_grouped_as_json(tmp_path, run) -> None:
+    make_tree(tmp_path / "root", scenes=3, missing=(1, 2, 3))
+    scenes = json.loads(run("icdar-blocks", "--root", "root", "--group").stdout)
+    assert list(scenes) == ["img_1", "img_2", "img_3"]
+    assert [len(block["lines"]) for block in scenes["img_2"]["blocks"]] == [3, 1]
 
 
 def test_sheet_and_page_are_written(tmp_path, run) -> None:
@@ -246,3 +279,17 @@ def test_the_real_blocks_are_cut_and_sound(tmp_path, run) -> None:
     assert first["line_text"].tolist() == [
         b"Tiredness", b"kills", b"A short break", b"could save", b"your life",
     ]  # fmt: skip
+
+
+@real
+def test_the_docs_show_what_the_search_prints() -> None:
+    shown = CliRunner().invoke(search.cli, ["--root", str(REAL), "--top", "8"]).output
+    assert shown.rstrip() in DOCS.read_text("utf-8")
+
+
+def test_the_docs_list_the_fields_that_are_stored(tmp_path) -> None:
+    make_tree(tmp_path, scenes=1)
+    dataset = make(tmp_path, tmp_path / "out.h5")
+    text = DOCS.read_text("utf-8")
+    documented = set(re.findall(r"^\| `(\w+)` \| (?:u?int|float|text|JPEG)", text, re.MULTILINE))
+    assert documented == {field.name for field in dataset.schema} - {"digest"}

@@ -87,6 +87,8 @@ def test_the_window_says_where_the_block_was(tmp_path) -> None:
             there = np.reshape(words[text.decode()], (2, 2))
             here = (there - corner) * scale + sample["offset"]
             assert np.abs(here - box.reshape(2, 2)).max() <= 1
+        inner = (sample["window"][2:] - corner) * scale
+        assert np.abs(2 * sample["offset"] + inner - (300, 100)).max() <= 1.5  # in the middle
 
 
 def test_the_content_depends_on_nothing_but_the_data(tmp_path) -> None:

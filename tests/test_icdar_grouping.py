@@ -5,7 +5,7 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from icdar_blocks import LITERAL, PUBLISHED, Block, Line, Rule, Word, group
@@ -185,20 +185,31 @@ def test_a_naive_reference_agrees_on_a_thousand_layouts() -> None:
 # --- reading order -----------------------------------------------------------------------
 
 
-@given(st.randoms(use_true_random=False), st.floats(-0.12, 0.12), st.integers(2, 6))
-def test_a_slightly_slanted_block_reads_line_by_line(rng: random.Random, slope, lines) -> None:
-    pitch, height = 34, 20
-    written, k = [], 0
-    for line in range(lines):
-        x, row = 300.0, []
-        for _ in range(rng.randint(2, 7)):
+def slanted(lengths: list[int], slope: float, rng: random.Random) -> list[Line]:
+    """Lines of so many words each, numbered as they read, in a block that slants."""
+    lines, k = [], 0
+    for row, many in enumerate(lengths):
+        x, line = 300.0, []
+        for _ in range(many):
             width = rng.randint(20, 70)
-            y = 300 + pitch * line + slope * (x + width / 2)
-            row.append(Word(x, y, x + width, y + height, str(k)))
+            y = 300 + 34 * row + slope * (x + width / 2)
+            line.append(Word(x, y, x + width, y + 20, str(k)))
             x, k = x + width + 8, k + 1
-        written.append(row)
-    shuffled = [Line(rng.sample(row, len(row))) for row in rng.sample(written, lines)]
-    assert [word.text for word in ordered_block(shuffled).words] == [str(n) for n in range(k)]
+        lines.append(Line(line))
+    return lines
+
+
+@given(
+    st.randoms(use_true_random=False),
+    st.floats(-0.3, 0.3),
+    st.lists(st.integers(2, 9), min_size=2, max_size=6),
+)
+@example(random.Random(1), 0.25, [9, 2])  # by height alone the second line comes first
+@example(random.Random(1), -0.25, [2, 9])
+def test_a_slightly_slanted_block_reads_line_by_line(rng: random.Random, slope, lengths) -> None:
+    lines = slanted(lengths, slope, rng)
+    shuffled = [Line(rng.sample(line, len(line))) for line in rng.sample(lines, len(lines))]
+    assert list(ordered_block(shuffled)) == lines
 
 
 def test_two_columns_of_one_block_read_left_before_right() -> None:

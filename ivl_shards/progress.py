@@ -15,22 +15,36 @@ _PAUSE = 10.0
 def show_progress(total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
     """A function to call with the number of samples that have been added.
 
-    What is reported first is taken as already there: it does not count into the speed.
+    What is reported first was there already: it does not count into the speed.
     """
     if quiet:
         yield lambda samples: None
     elif sys.stderr.isatty():
-        with tqdm(total=total, unit=" samples", smoothing=0.1, dynamic_ncols=True) as bar:
-            yield lambda samples: _advance(bar, samples)
+        bar = _Bar(total)
+        try:
+            yield bar.add
+        finally:
+            bar.close()
     else:
         yield _Log(total).add
 
 
-def _advance(bar: "tqdm[None]", samples: int) -> None:
-    if bar.n == 0 and bar.initial == 0 and samples and not getattr(bar, "begun", False):
-        bar.initial = samples
-    bar.begun = True
-    bar.update(samples)
+class _Bar:
+    """A bar that begins with the first report."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.bar: tqdm[None] | None = None
+
+    def add(self, samples: int) -> None:
+        if self.bar is None:
+            self.bar = tqdm(total=self.total, initial=samples, unit=" samples", dynamic_ncols=True)
+        else:
+            self.bar.update(samples)
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.close()
 
 
 class _Log:

@@ -21,7 +21,7 @@ from typing import Any, overload
 import h5py
 import numpy as np
 
-from ivl_shards.columns import Column, Descriptor, Hdf5Column, decode, open_column
+from ivl_shards.columns import Column, Hdf5Column, decode, map_file, open_column
 from ivl_shards.errors import Damage, UserError
 from ivl_shards.recipe import from_json
 from ivl_shards.sample import Sample
@@ -43,9 +43,9 @@ class Shard:
             hdf5 = h5py.File(path, "r")
             self.attributes = read_file_attributes(hdf5)
             self.schema = read_schema(hdf5)
-            file = Descriptor(path)
+            mapped = map_file(path)
             self._columns: dict[str, Column] = {
-                f.name: open_column(file, hdf5[f.name], f) for f in self.schema
+                f.name: open_column(path, mapped, hdf5[f.name], f) for f in self.schema
             }
         if not any(isinstance(column, Hdf5Column) for column in self._columns.values()):
             hdf5.close()  # where everything lies is known

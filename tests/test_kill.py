@@ -1,0 +1,128 @@
+"""Killed at any moment and run again, a run ends in the same content."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import tool
+from ivl_shards import generate, open_dataset
+from ivl_shards.errors import UserError
+from ivl_shards.verify import problems
+from shapes_gen import COLOURED, ColouredRecipe
+
+pytestmark = pytest.mark.slow
+
+RECIPE = ColouredRecipe(counts=(3, 4, 5), total=6000, split="train")
+COMMAND = ["shapes-gen", "coloured", "--counts", "3-5", "--total", "6000", "--split", "train"]
+
+
+def expected(tmp_path: Path) -> str:
+    generate(COLOURED, RECIPE, tmp_path / "expected.h5", workers=1)
+    return str(open_dataset(tmp_path / "expected.h5").attributes["content_sha256"])
+
+
+def start(out: Path, *options: str) -> subprocess.Popen[bytes]:
+    command = [tool(COMMAND[0]), *COMMAND[1:], *options, str(out)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def nothing_half_written(out: Path) -> None:
+    """Whatever can be opened under a final name is whole."""
+    for path in [out, *out.with_suffix(".shards").glob("*.h5")]:
+        if path.exists():
+            try:
+                open_dataset(path)
+            except UserError as error:
+                assert "missing" not in str(error), error
+                raise
+            assert list(problems(path)) == []
+
+
+@pytest.mark.parametrize("options", [(), ("--shard-size", "500")], ids=["one file", "shards"])
+def test_killed_at_random_moments(tmp_path: Path, options: tuple[str, ...]) -> None:
+    content = expected(tmp_path)
+    rng = np.random.default_rng(2)
+    out = tmp_path / "out.h5"
+    cut_short = 0
+    for _ in range(10):  # 20 in all, half of them for each layout
+        process = start(out, "--workers", "2", *options)
+        time.sleep(0.5 + 1.2 * rng.random())  # start-up takes half a second
+        process.send_signal(signal.SIGKILL)
+        cut_short += process.wait() == -signal.SIGKILL
+        nothing_half_written(out)
+        if out.exists():
+            out.unlink()
+            for path in out.with_suffix(".shards").glob("*.h5"):
+                path.unlink()
+    assert cut_short >= 5
+    assert start(out, *options).wait() == 0
+    assert open_dataset(out).attributes["content_sha256"] == content
+    assert list(problems(out)) == []
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left <= {"expected.h5", "out.h5", "out.shards"}
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def children(pid: int) -> list[int]:
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in found]
+
+
+def test_workers_do_not_outlive_a_killed_run(tmp_path: Path) -> None:
+    process = start(tmp_path / "out.h5", "--workers", "2", "--shard-size", "1000")
+    deadline = time.monotonic() + 30
+    while len(workers := children(process.pid)) < 3 and time.monotonic() < deadline:
+        time.sleep(0.02)  # two workers and multiprocessing's resource tracker
+    process.kill()
+    process.wait()
+    while any(alive(pid) for pid in workers) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(alive(pid) for pid in workers)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_killed_worker_ends_the_run_with_one_line(tmp_path: Path) -> None:
+    command = [tool(COMMAND[0]), *COMMAND[1:], "--workers", "2", "--quiet", "out.h5"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 30
+    while len(workers := children(process.pid)) < 3 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(workers[-1], signal.SIGKILL)
+    message = process.communicate()[1]
+    assert process.returncode == 1
+    assert message.count("\n") == 1
+    assert "worker process died" in message
+    content = expected(tmp_path)
+    assert start(tmp_path / "out.h5").wait() == 0
+    assert open_dataset(tmp_path / "out.h5").attributes["content_sha256"] == content
+
+
+def test_ctrl_c_ends_cleanly_and_keeps_what_is_done(tmp_path: Path) -> None:
+    command = [tool(COMMAND[0]), *COMMAND[1:], "--workers", "2", "--shard-size", "200", "out.h5"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True)  # fmt: skip
+    folder = tmp_path / "out.shards"
+    deadline = time.monotonic() + 30
+    while len(list(folder.glob("*.h5"))) < 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    message = process.communicate(timeout=20)[1]
+    assert process.returncode == 130
+    assert "run the same command again to go on" in message
+    assert "Traceback" not in message
+    done = len(list(folder.glob("*.h5")))
+    assert done >= 3
+    assert not list(folder.glob("*.tmp"))
+    made = generate(COLOURED, RECIPE, tmp_path / "out.h5", shard_size=200)
+    assert made.rendered <= made.samples - 200 * done

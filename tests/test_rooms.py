@@ -1,0 +1,25 @@
+"""Who may import whom (docs: the rooms), checked in the source."""
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+ALLOWED = {"ivl_shards": set(), "shapes_gen": {"ivl_shards"}}
+
+
+def imported(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.split(".")[0])
+    return found
+
+
+def test_each_room_imports_only_what_it_may() -> None:
+    rooms = set(ALLOWED)
+    for room, allowed in ALLOWED.items():
+        for path in (ROOT / room).rglob("*.py"):
+            others = imported(path) & (rooms | {"torch"}) - {room}
+            assert others <= allowed, f"{path.relative_to(ROOT)} imports {others - allowed}"

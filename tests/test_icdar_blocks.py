@@ -267,6 +267,7 @@ def test_no_other_reading_is_closer_to_the_paper() -> None:
 
 
 @real
+@pytest.mark.slow
 def test_the_real_blocks_are_cut_and_sound(tmp_path, run) -> None:
     result = run("icdar-blocks", "--root", REAL, "--split", "test", "out.h5")
     assert result.returncode == 0, result.stderr

@@ -7,10 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 import shapes_gen
 from ivl_shards import Dataset, generate, open_dataset
 from photos import PHOTOS, PhotoRecipe
+
+# Time limits of single examples would make tests fail on a busy machine.
+settings.register_profile("ivl", deadline=None)
+settings.load_profile("ivl")
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -30,7 +30,7 @@ def inside(sample: Sample, k: int) -> np.ndarray:
     return (y < y1 - 1) & (from_axis < (y - y0 - 3) / (y1 - y0))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**31), st.integers(0, 30))
 def test_every_object_is_there_seen_and_told_apart(seed: int, count: int) -> None:
     sample = next(samples(ColouredRecipe(counts=(count,), total=1, seed=seed)))

@@ -32,7 +32,7 @@ def name(shape: np.ndarray) -> str:
     return f"{size} triangle" if corners == [False, False, True, True] else f"{size} circle"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**31), st.integers(1, 25))
 def test_the_picture_read_by_eye_gives_the_labels(seed: int, lines: int) -> None:
     sample = sample_of(lines, seed)

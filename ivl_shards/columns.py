@@ -36,7 +36,8 @@ class PlainColumn:
         self._map = mapped[start:stop].view(dataset.dtype).reshape(dataset.shape)
 
     def row(self, i: int) -> Array:
-        return np.array(self._map[i])
+        # With the dots a text keeps its declared length.
+        return np.array(self._map[i, ...])
 
     def rows(self, indices: Array) -> Array:
         return np.asarray(self._map[indices])

@@ -84,7 +84,7 @@ class ShardWriter:
     def _flush(self) -> None:
         start = (self._row - 1) // _BLOCK * _BLOCK
         for name, block in self._blocks.items():
-            self._datasets[name][start : self._row] = block[: self._row - start]
+            _write_rows(self._datasets[name], start, block[: self._row - start])
         self._disk.check()
 
     def finish(self) -> None:
@@ -139,6 +139,15 @@ def create_dataset(file: Any, field: Field, samples: int) -> Any:
         dataset = file.create_dataset(field.name, (samples, *field.shape), field.dtype)
     dataset.attrs.update(field.attributes())
     return dataset
+
+
+def _write_rows(dataset: Any, start: int, rows: Array) -> None:
+    if rows.dtype == object and len({len(row) for row in rows}) == 1:
+        # h5py would take arrays of one length, a single one too, for a matrix.
+        for i, row in enumerate(rows):
+            dataset[start + i] = row
+    else:
+        dataset[start : start + len(rows)] = rows
 
 
 def _new_block(field: Field) -> Array:

@@ -1,0 +1,206 @@
+"""Command line of the ICDAR blocks.
+
+icdar-blocks --root ICDAR2013 --split test blocks.h5
+icdar-blocks --root ICDAR2013 --split test --page scenes.html
+icdar-blocks --words boxes.txt --group
+"""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from icdar_blocks import ICDAR
+from icdar_blocks.grouping import group
+from icdar_blocks.page import write_page
+from icdar_blocks.plan import Grouped, group_split, plan_dataset
+from icdar_blocks.recipe import IcdarRecipe
+from icdar_blocks.rule import RULES, Rule, choose
+from icdar_blocks.scenes import SPLITS
+from icdar_blocks.sheet import write_sheets
+from icdar_blocks.table import format_table
+from icdar_blocks.truth import parse_boxes
+from icdar_blocks.words import Block
+from ivl_shards import UserError, open_dataset
+from ivl_shards.layout import check_target
+from ivl_shards.options import generate_and_report, run, version_option
+from ivl_shards.recipe import require
+
+_PATH = click.Path(path_type=Path)
+
+
+class Canvas(click.ParamType[tuple[int, int]]):
+    """Height and width such as 256x320."""
+
+    name = "HxW"
+
+    def convert(self, value: Any, param: Any, context: Any) -> tuple[int, int]:
+        match = re.fullmatch(r"(\d{1,6})[x×](\d{1,6})", value)
+        if not match:
+            raise UserError(f"--canvas {value}: write height and width as 256x320")
+        return int(match[1]), int(match[2])
+
+
+@click.command(epilog="Example: icdar-blocks --root ICDAR2013 --split test blocks.h5")
+@click.argument("out", type=_PATH, required=False)
+@click.option("--root", type=_PATH, help="Folder with the official zip files, packed or unpacked.")
+@click.option("--split", type=click.Choice(list(SPLITS)), default="test", show_default=True)
+@click.option(
+    "--rule",
+    "rule_name",
+    type=click.Choice(list(RULES)),
+    default="published",
+    show_default=True,
+    help="How words become blocks, see docs/ICDAR.md.",
+)
+@click.option(
+    "--choice",
+    "choices",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Change one choice of the rule, for example growth=2; may be repeated.",
+)
+@click.option("--words", type=_PATH, help="Group the boxes in this file: x0, y0, x1, y1, text.")
+@click.option("--group", "only_group", is_flag=True, help="Only group, and print JSON.")
+@click.option("--page", type=_PATH, help="Also write a page (HTML) of whole scenes with blocks.")
+@click.option(
+    "--sheet",
+    type=_PATH,
+    help="Also write a contact sheet (PNG) of the blocks of two and more lines.",
+)
+@click.option(
+    "--margin",
+    type=float,
+    default=IcdarRecipe.margin,
+    show_default=True,
+    help="Space around a block, times the mean height of its lines.",
+)
+@click.option(
+    "--longest",
+    type=int,
+    default=IcdarRecipe.longest,
+    show_default=True,
+    help="Shrink blocks with a longer side, in pixels.",
+)
+@click.option("--canvas", type=Canvas(), help="Fit all blocks into images of this size.")
+@click.option(
+    "--quality",
+    type=int,
+    default=IcdarRecipe.quality,
+    show_default=True,
+    help="Of the JPEG images.",
+)
+@click.option("--dense-memory", is_flag=True, help="Also store every memory m_0 … m_T as an array.")
+@click.option("--workers", type=int, help="Processes; all cores by default.")
+@click.option(
+    "--dask", metavar="ADDRESS", help="Run on a Dask cluster instead, for example tcp://host:8786."
+)
+@click.option("--shard-size", type=int, help="Samples a file; by default all in one.")
+@click.option("--overwrite", is_flag=True, help="Replace a dataset of another recipe.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@version_option()
+def cli(
+    out: Path | None, root: Path | None, split: str, rule_name: str, choices: tuple[str, ...],
+    words: Path | None, only_group: bool, page: Path | None, sheet: Path | None, quiet: bool,
+    margin: float, longest: int, canvas: tuple[int, int] | None, quality: int,
+    dense_memory: bool, **options: Any,
+) -> None:  # fmt: skip
+    """Cut the text blocks out of the scenes of ICDAR 2013.
+
+    Without OUT it only counts them, for which the ground truth is enough.
+    """
+    rule = choose(RULES[rule_name], choices)
+    require((root is None) != (words is None), "give either --root or --words")
+    if words is not None:
+        require(only_group and out is None, "--words goes with --group, and writes no dataset")
+        click.echo(_to_json(_describe(group(parse_boxes(_read(words), str(words)), rule))))
+        return
+    assert root is not None
+    require(not (only_group and out), "--group writes no dataset: leave OUT away")
+    require(sheet is None or out is not None, "--sheet shows a dataset: give OUT")
+    grouped = group_split(root, split, rule)
+    if only_group:
+        scenes = zip(grouped.split.scenes, grouped.blocks, strict=True)
+        click.echo(_to_json({scene.name: _describe(blocks) for scene, blocks in scenes}))
+        return
+    if out is not None:
+        check_target(out.absolute())
+        knobs = {"margin": margin, "longest": longest, "canvas": canvas, "quality": quality}
+        plan = plan_dataset(grouped, dense_memory=dense_memory, **knobs)
+        generate_and_report(ICDAR, plan.recipe, out, quiet=quiet, source=plan.source, **options)
+    if not quiet:
+        click.echo(_report(grouped, rule if choices else rule_name))
+    if page is not None:
+        _write(page, lambda: write_page(grouped, page))
+    if sheet is not None and out is not None:
+        _write(sheet, lambda: write_sheets(open_dataset(out), sheet))
+
+
+def _report(grouped: Grouped, rule: Rule | str) -> str:
+    split, table = grouped.split, grouped.table
+    many_words = sum(len(scene.words) for scene in split.scenes)
+    of = "" if split.name == "test" else "; the paper's table is of the test split"
+    lines = [
+        f"\nrule {rule}, split {split.name}: {len(split.scenes)} scenes, {many_words:,} words",
+        format_table(table),
+        "differs from the paper's by {} blocks and {} words over 1 to 5 lines{}".format(
+            *table.distance, of
+        ),
+    ]
+    if grouped.missing:
+        lost = sum(many for _, many in grouped.missing)
+        names = ", ".join(scene.name for scene, _ in grouped.missing)
+        lines.append(
+            f"{len(grouped.missing)} scenes have no picture; their {lost} blocks are counted "
+            f"above but cannot be cut: {names}"
+        )
+    if split.unlabelled:
+        names = ", ".join(split.unlabelled)
+        lines.append(f"{len(split.unlabelled)} pictures have no ground truth: {names}")
+    return "\n".join(lines)
+
+
+def _describe(blocks: list[Block] | tuple[Block, ...]) -> dict[str, Any]:
+    """Blocks, their lines and words as JSON has them."""
+    return {
+        "blocks": [
+            {
+                "box": block.box,
+                "lines": [
+                    {
+                        "box": line.box,
+                        "text": line.text,
+                        "words": [{"box": word.box, "text": word.text} for word in line],
+                    }
+                    for line in block
+                ],
+            }
+            for block in blocks
+        ]
+    }
+
+
+def _to_json(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _write(path: Path, write: Callable[[], object]) -> None:
+    try:
+        write()
+    except (OSError, ValueError) as error:  # ValueError: Pillow on an unknown ending
+        raise UserError(f"{path}: cannot be written: {error}") from None
+
+
+def main() -> None:
+    """Entry point of `icdar-blocks`."""
+    run(cli, "icdar-blocks")

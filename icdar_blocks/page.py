@@ -1,0 +1,71 @@
+"""Page: whole scenes with their words, lines and blocks drawn over them, one HTML file."""
+
+import base64
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import cv2
+
+from icdar_blocks.extract import encode
+from icdar_blocks.picture import read_picture
+from icdar_blocks.plan import Grouped
+from icdar_blocks.scenes import Scene, Split
+from icdar_blocks.table import counted_lines, format_table
+from icdar_blocks.words import Block, around
+
+_SIDE = 640  # pixels; a page of all scenes stays below some 20 MB
+_QUALITY = 75
+
+
+def write_page(grouped: Grouped, out: Path) -> None:
+    """Write the page of all scenes of a split."""
+    pairs = zip(grouped.split.scenes, grouped.blocks, strict=True)
+    data = {
+        "title": f"ICDAR 2013, {grouped.split.name} split",
+        "rule": str(grouped.rule),
+        "table": format_table(grouped.table),
+        "scenes": [_scene(grouped, scene, blocks) for scene, blocks in pairs],
+    }
+    template = files("icdar_blocks").joinpath("page.html").read_text("utf-8")
+    # "</" would end the script element that the data stands in.
+    text = json.dumps(data, ensure_ascii=False).replace("</", "<\\/")
+    out.write_text(template.replace("/*DATA*/null", text), "utf-8")
+
+
+def _scene(grouped: Grouped, scene: Scene, blocks: tuple[Block, ...]) -> dict[str, Any]:
+    image, height, width = _picture(grouped.split, scene)
+    return {
+        "name": scene.name,
+        "image": image,
+        "height": height,
+        "width": width,
+        "blocks": [_block(grouped, block) for block in blocks],
+    }
+
+
+def _block(grouped: Grouped, block: Block) -> dict[str, Any]:
+    return {
+        "box": block.box,
+        "counted": len(counted_lines(block, grouped.rule)),
+        "lines": [
+            {"box": line.box, "text": line.text, "words": [word.box for word in line]}
+            for line in block
+        ],
+    }
+
+
+def _picture(split: Split, scene: Scene) -> tuple[str, float, float]:
+    """A small picture as a URL, and the height and width of the original."""
+    if scene.image is None or split.images is None:
+        # No picture: room for the words, which are drawn on grey.
+        box = around(word.box for word in scene.words) if scene.words else (0, 0, 1, 1)
+        return "", 1.05 * box[3], 1.05 * box[2]
+    pixels = read_picture(split.images.read(scene.image), split.images.where(scene.image))
+    height, width = pixels.shape[:2]
+    scale = min(1.0, _SIDE / max(height, width))
+    shape = max(1, round(width * scale)), max(1, round(height * scale))
+    small = cv2.resize(pixels, shape, interpolation=cv2.INTER_AREA)
+    data = base64.b64encode(encode(small, _QUALITY).tobytes()).decode()
+    return f"data:image/jpeg;base64,{data}", height, width

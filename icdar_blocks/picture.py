@@ -1,0 +1,37 @@
+"""Picture: the pixels of a scene."""
+
+import io
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from PIL import Image
+
+from ivl_shards import UserError
+from ivl_shards.schema import Array
+
+
+def picture_size(data: bytes, name: str) -> tuple[int, int]:
+    """Height and width, from the head of the file."""
+    with _opened(data, name) as picture:
+        return picture.height, picture.width
+
+
+def read_picture(data: bytes, name: str) -> Array:
+    """All pixels, (height, width, 3) RGB.
+
+    A camera's note to turn the picture is not obeyed: the boxes are of the picture as stored.
+    """
+    with _opened(data, name) as picture:
+        return np.asarray(picture.convert("RGB"))
+
+
+@contextmanager
+def _opened(data: bytes, name: str) -> Iterator[Image.Image]:
+    # What Pillow raises on damaged files is not one family of errors.
+    try:
+        with Image.open(io.BytesIO(data)) as picture:
+            yield picture
+    except (OSError, SyntaxError, ValueError, struct.error, Image.DecompressionBombError) as error:
+        raise UserError(f"{name}: not a readable picture: {' '.join(str(error).split())}") from None

@@ -1,0 +1,85 @@
+"""Scenes: the pictures of a split with their words, whether or not the picture is there."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from icdar_blocks.archive import Archive, find_archive
+from icdar_blocks.truth import parse_truth
+from icdar_blocks.words import Word
+from ivl_shards import UserError
+from ivl_shards.recipe import require
+
+SPLITS = {"train": "Training", "test": "Test"}
+"""Our name of a split → the organisers'."""
+_TRUTH = re.compile(r"gt_(.+)\.txt", re.IGNORECASE)
+_IMAGE = re.compile(r"(.+)\.(?:jpe?g|png)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One picture and its words."""
+
+    name: str
+    """`img_1` (test), `100` (train): what ground truth and image have in common."""
+    words: tuple[Word, ...]
+    image: str | None
+    """File name of the picture, None where it is missing."""
+    truth: str
+    """Where its ground truth lies, for complaints."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """All scenes of a split, in the order of their numbers."""
+
+    name: str
+    scenes: tuple[Scene, ...]
+    images: Archive | None
+    unlabelled: tuple[str, ...]
+    """Pictures without ground truth, which are of no use."""
+
+    @property
+    def missing(self) -> list[str]:
+        """Scenes whose picture is not there."""
+        return [scene.name for scene in self.scenes if scene.image is None]
+
+
+def read_split(root: Path, split: str) -> Split:
+    """Read the ground truth of a split, and pair it with the pictures."""
+    require(split in SPLITS, f"split '{split}': ICDAR 2013 has {' and '.join(SPLITS)}")
+    require(root.is_dir(), f"{root}: no such folder")
+    truth_name = f"Challenge2_{SPLITS[split]}_Task1_GT"
+    truth = find_archive(root, truth_name)
+    if truth is None:
+        raise UserError(f"{root}: neither {truth_name}/ nor {truth_name}.zip is there")
+    images = find_archive(root, f"Challenge2_{SPLITS[split]}_Task12_Images")
+    pictures = _by_stem(images, _IMAGE) if images else {}
+    files = _by_stem(truth, _TRUTH)
+    require(bool(files), f"{truth.path}: no ground truth in it: files are named gt_….txt")
+    scenes = (
+        Scene(
+            name,
+            tuple(parse_truth(truth.read(file), truth.where(file))),
+            pictures.get(name),
+            truth.where(file),
+        )
+        for name, file in sorted(files.items(), key=lambda item: _natural(item[0]))
+    )
+    unlabelled = sorted(pictures.keys() - files.keys(), key=_natural)
+    return Split(split, tuple(scenes), images, tuple(unlabelled))
+
+
+def _by_stem(archive: Archive, pattern: re.Pattern[str]) -> dict[str, str]:
+    found = ((pattern.fullmatch(name), name) for name in archive.names)
+    return {match[1]: name for match, name in found if match}
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """So that img_2 comes before img_10.
+
+    >>> sorted(["img_10", "img_2", "img"], key=_natural)
+    ['img', 'img_2', 'img_10']
+    """
+    parts = re.split(r"([0-9]+)", name)
+    return [(int(part[:18]), "") if part[:1].isdecimal() else (0, part) for part in parts]

@@ -25,6 +25,7 @@ from ivl_shards.sheet import write_sheet
 from ivl_shards.verify import problems
 
 _DATASET = click.argument("dataset", type=click.Path(path_type=Path))
+_MOST_PROBLEMS = 20
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 
 
@@ -49,8 +50,11 @@ def verify(dataset: Path) -> int:
     """Check every byte and every sample. Exit code 1 if anything is wrong."""
     found = 0
     for line in problems(dataset):
-        click.echo(line, err=True)
+        if found < _MOST_PROBLEMS:
+            click.echo(line, err=True)
         found += 1
+    if found > _MOST_PROBLEMS:
+        click.echo(f"{dataset}: {found - _MOST_PROBLEMS:,} more like these", err=True)
     if not found:
         opened = open_dataset(dataset)
         files = len({opened.path, *opened.shards})

@@ -292,7 +292,11 @@ def read_schema(file: Any) -> Schema:
 
 def unpad(schema: Schema, stored: dict[str, Array]) -> dict[str, Array]:
     """The values of a sample without their padding."""
-    return {name: value[schema[name].extent(stored)] for name, value in stored.items()}
+    extents = {name: schema[name].extent(stored) for name in stored}
+    # Indexing with nothing would turn an array of no dimensions into a number or a text.
+    return {
+        name: stored[name][extent] if extent else stored[name] for name, extent in extents.items()
+    }
 
 
 def _stack(values: list[Array]) -> Array:

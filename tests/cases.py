@@ -35,6 +35,6 @@ CASES = {
     "photos": Case(
         PHOTOS,
         PhotoRecipe(counts=(1, 2), total=600),
-        "a0d6b0676d80a71b33290f6e129cfd31293ee58544dcd01d4af48321962ccc39",
+        "8c163bab8312fbf7d2c699de69286fadbfe6fbd174c709340e9a1ded4832810a",
     ),
 }

@@ -28,6 +28,7 @@ def schema(recipe: PhotoRecipe) -> Schema:
             Field("image_size", "i4", (2,), "height and width", "pixels"),
             Field("steps", "u1", size(recipe), "map", storage=DEFLATE, sized_by="image_size"),
             Field("line_count", "i4", (), "number of lines"),
+            Field("camera", "S20", (), "what it was taken with"),
             Field("text", "S12", (most,), "what it says", counted_by="line_count"),
         ),
     )
@@ -49,6 +50,7 @@ def render(recipe: PhotoRecipe, count: int, rng: np.random.Generator) -> Sample:
                 [(2, 16 * k, 30, 16 * k + 12) for k in range(count)], (height, width)
             ),
             "line_count": np.int32(count),
+            "camera": np.array(b"box", "S20"),
             "text": np.array(words, "S12"),
         },
         sequence="line_count",

@@ -1,1 +1,62 @@
-"""Blocks of text lines, to be read one line at a time."""
+"""Text blocks: perspective-warped lines of text on textures or photographs.
+
+from textblocks_gen import TextRecipe, generate, stream
+
+generate(TextRecipe(counts=(3, 4, 5), total=1000, split="train"), "train.h5")
+for sample in stream(TextRecipe(counts=(3,), total=10)):
+    sample.image, sample["line_text"], sample.memory(1)
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ivl_shards
+from ivl_shards import Generator, Made, Sample
+from ivl_shards.draws import Draws
+from ivl_shards.stream import Stream
+from textblocks_gen.fields import schema, size
+from textblocks_gen.recipe import TextRecipe
+from textblocks_gen.render import Canvas, render
+from textblocks_gen.studio import Source, complete, open_studio
+
+__all__ = ["TEXT", "Source", "TextRecipe", "complete", "generate", "start", "stream"]
+
+NAME = "textblocks-gen"
+
+
+def start(recipe: TextRecipe, source: Source | None) -> Callable[[int], Sample]:
+    """The function from a row of the dataset to its sample."""
+    studio, canvas = open_studio(recipe, source or Source()), Canvas(recipe)
+    draws = Draws(NAME, recipe.seed, recipe.split)
+
+    def sample(row: int) -> Sample:
+        count, index = recipe.place(row)
+        return render(studio, canvas, count, draws.at(count, index))
+
+    return sample
+
+
+TEXT = Generator(
+    name=NAME,
+    version="1",
+    task="text-blocks",
+    licence="images CC0-1.0; fonts and backgrounds keep their own licences",
+    schema=schema,
+    size=size,
+    start=start,
+)
+
+
+def generate(
+    recipe: TextRecipe, out: Path | str, source: Source | None = None, **options: Any
+) -> Made:
+    """Make the dataset; `ivl_shards.generate` has the options (workers, dask, overwrite …)."""
+    source = source or Source()
+    return ivl_shards.generate(TEXT, complete(recipe, source), out, source=source, **options)
+
+
+def stream(recipe: TextRecipe, source: Source | None = None) -> Stream:
+    """Samples without files and without end; `ivl_shards.stream.Stream` says more."""
+    source = source or Source()
+    return Stream(TEXT, complete(recipe, source), source)

@@ -1,15 +1,15 @@
 """Block: lines of words set in a face, stacked and aligned on a page."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ivl_shards.schema import Array
-from textblocks_gen.raster import place_glyphs
 from textblocks_gen.recipe import WIDEST_GAP, TextRecipe
 from textblocks_gen.typeface import Typefaces
-from textblocks_gen.words import draw_words
+from textblocks_gen.typeset import set_lines, stack_lines
+from textblocks_gen.words import set_words
 
 ALIGNMENTS = ("left", "centre", "right")
 _NARROWEST_GAP = 0.06
@@ -21,29 +21,12 @@ _WIDEST = 0.92
 
 
 @dataclass(frozen=True)
-class Line:
-    """One line, set at the origin. Lengths in em, y up."""
-
-    text: str
-    ids: Array
-    """(n,) int32: characters."""
-    pens: Array
-    """(n,): where each begins."""
-    words: Array
-    """(w, 4): ink of each word."""
-    box: tuple[float, float, float, float]
-    """Ink of the line."""
-
-
-@dataclass(frozen=True)
 class Block:
     """A page of lines. Lengths in pixels, y down; the ink begins at (0, 0)."""
 
-    lines: tuple[str, ...]
+    lines: list[str]
     heights: Array
     """(L,): of each line, tails to tops."""
-    size: tuple[float, float]
-    """Width and height of the ink."""
     line_boxes: Array
     """(L, 4): ink of each line."""
     word_boxes: Array
@@ -57,89 +40,84 @@ class Block:
     scales: Array
     """(n,): pixels an em of each."""
 
-
-def set_line(faces: Typefaces, face: int, index: dict[str, int], words: Sequence[str]) -> Line:
-    """Set one line of words in a face."""
-    text = " ".join(words)
-    ids = np.array([index[c] for c in text], np.int32)
-    owner = np.array([k for k, word in enumerate(words) for _ in range(len(word) + 1)][:-1])
-    owner[ids == 0] = -1
-    pens, boxes = np.empty(len(ids)), np.empty((len(words), 4))
-    place_glyphs(ids, faces.advance[face], faces.kern[face], faces.box[face], owner, pens, boxes)
-    x0, y0 = boxes[:, :2].min(axis=0).tolist()
-    x1, y1 = boxes[:, 2:].max(axis=0).tolist()
-    return Line(text, ids, pens, boxes, (x0, y0, x1, y1))
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height of the ink."""
+        return float(self.line_boxes[:, 2].max()), float(self.line_boxes[:, 3].max())
 
 
-def set_block(
+def draw_block(
     recipe: TextRecipe, faces: Typefaces, face: int, index: dict[str, int], words: Sequence[str],
     count: int, case: str, align: int, rng: np.random.Generator,
 ) -> Block:  # fmt: skip
     """Draw the words of a block and set them; each line has its own height."""
     low, high = (float(v) for v in faces.line[face])
     least, most = recipe.line_pixels()
-    draws = rng.random((count, 2)).tolist()
+    draws = rng.random((2, count))
     numbers = rng.integers(recipe.fewest_words, recipe.most_words + 1, size=count).tolist()
-    lines, ems = [], []
-    for k in range(count):
-        em = (least + (most - least) * draws[k][0]) / (high - low)
-        line, fit = _fitting_line(recipe, faces, face, index, words, numbers[k], case, em, rng)
-        lines.append(line)
-        ems.append(em * fit)
-    gaps = [most * (_NARROWEST_GAP + (WIDEST_GAP - _NARROWEST_GAP) * d[1]) for d in draws]
-    return _stacked(lines, ems, gaps, high, high - low, align)
+    # All words that may be needed in one call, which costs no more than one of them.
+    chosen = rng.integers(len(words), size=(count, _TRIES, recipe.most_words)).tolist()
+    widths = dict(zip(index, faces.advance[face].tolist(), strict=True))
+    room = _WIDEST * recipe.width
+    ems = (least + (most - least) * draws[0]) / (high - low)
+    lines = []
+    for k, em in enumerate(ems.tolist()):
+        tries = ([words[i] for i in row[: numbers[k]]] for row in chosen[k])
+        said = (set_words(recipe, words_, case, rng) for words_ in tries)
+        lines.append(_fitting(said, widths, room / em))
+    gaps = most * (_NARROWEST_GAP + (WIDEST_GAP - _NARROWEST_GAP) * draws[1])
+    return set_block(faces, face, index, lines, ems, gaps, room, align)
 
 
-def _fitting_line(
-    recipe: TextRecipe, faces: Typefaces, face: int, index: dict[str, int], words: Sequence[str],
-    number: int, case: str, em: float, rng: np.random.Generator,
-) -> tuple[Line, float]:  # fmt: skip
-    """A line, and how much it must shrink to fit the image.
+def _fitting(tries: Iterable[list[str]], widths: dict[str, float], room: float) -> list[str]:
+    """The first line that need not shrink too much to fit, or the shortest.
 
-    Long words are drawn again a few times; the number of words stays.
+    Long words are drawn again so; the number of words stays.
     """
-    room = _WIDEST * recipe.width / em
-    best: Line | None = None
-    for _ in range(_TRIES):
-        line = set_line(faces, face, index, draw_words(recipe, words, number, case, rng))
-        if best is None or line.box[2] - line.box[0] < best.box[2] - best.box[0]:
-            best = line
-        if best.box[2] - best.box[0] <= room / _LEAST_SHRINK:
+    shortest, least = None, 0.0
+    for words in tries:
+        width = sum(map(widths.__getitem__, " ".join(words)))
+        if shortest is None or width < least:
+            shortest, least = words, width
+        if least <= room / _LEAST_SHRINK:
             break
-    assert best is not None
-    return best, min(1.0, room / (best.box[2] - best.box[0]))
+    assert shortest is not None
+    return shortest
 
 
-def _stacked(
-    lines: list[Line], ems: list[float], gaps: list[float], high: float, tall: float, align: int
-) -> Block:
-    """Lines one below the other, aligned."""
-    widest = max(em * (line.box[2] - line.box[0]) for line, em in zip(lines, ems, strict=True))
-    top = 0.0
-    line_boxes, word_boxes, origins = [], [], []
-    for line, em, gap in zip(lines, ems, gaps, strict=True):
-        x0, y0, x1, y1 = line.box
-        left = (widest - em * (x1 - x0)) * align / 2 - em * x0
-        baseline = top + em * high
-        page = np.array([left, baseline, left, baseline])
-        flipped = line.words[:, [0, 3, 2, 1]] * (em, -em, em, -em)
-        word_boxes.append(page + flipped)
-        line_boxes.append(
-            (left + em * x0, baseline - em * y1, left + em * x1, baseline - em * y0)
-        )
-        origins.append(np.stack([left + em * line.pens, np.full(len(line.pens), baseline)], axis=1))
-        top += em * tall + gap
-    boxes = np.array(line_boxes)
-    corner = np.array([boxes[:, 0].min(), boxes[:, 1].min()])
-    boxes -= np.tile(corner, 2)
+def set_block(
+    faces: Typefaces, face: int, index: dict[str, int], lines: list[list[str]], ems: Array,
+    gaps: Array, room: float, align: int,
+) -> Block:  # fmt: skip
+    """Set lines of words in a face.
+
+    ems (L,): pixels an em, at most; a line that is wider than the room shrinks. gaps (L,):
+    pixels below each line.
+    """
+    texts = [" ".join(words) for words in lines]
+    ids = np.array([index[c] for text in texts for c in text], np.int32)
+    starts = np.cumsum([0, *map(len, texts)])
+    word_lines = np.array([k for k, words in enumerate(lines) for _ in words])
+    # A space belongs to no word; the one after a line's last word is not there.
+    owners, number = [], 0
+    for words in lines:
+        for word in words:
+            owners += [number] * len(word)
+            owners.append(-1)
+            number += 1
+        owners.pop()
+    low, high = (float(v) for v in faces.line[face])
+    ems = ems.copy()
+    pens, scales, origins = np.empty(len(ids)), np.empty(len(ids)), np.empty((len(ids), 2))
+    word_boxes, line_boxes = np.empty((len(word_lines), 4)), np.empty((len(lines), 4))
+    set_lines(
+        ids, starts, np.array(owners), faces.advance[face], faces.kern[face], faces.box[face],
+        ems, pens, word_boxes, line_boxes, room,
+    )  # fmt: skip
+    stack_lines(
+        starts, word_lines, ems, gaps, low, high, align, pens, word_boxes, line_boxes, origins,
+        scales,
+    )  # fmt: skip
     return Block(
-        lines=tuple(line.text for line in lines),
-        heights=np.array([em * tall for em in ems]),
-        size=(float(boxes[:, 2].max()), float(boxes[:, 3].max())),
-        line_boxes=boxes,
-        word_boxes=np.concatenate(word_boxes) - np.tile(corner, 2),
-        word_lines=np.repeat(np.arange(len(lines)), [len(line.words) for line in lines]),
-        ids=np.concatenate([line.ids for line in lines]),
-        origins=np.concatenate(origins) - corner,
-        scales=np.repeat(ems, [len(line.ids) for line in lines]),
+        texts, ems * (high - low), line_boxes, word_boxes, word_lines, ids, origins, scales
     )

@@ -36,26 +36,7 @@ def square_to_quad(quad: Sequence[Point]) -> Array:
 
 def from_page(homography: Array, width: float, height: float) -> Array:
     """The homography of the page, width × height, instead of the unit square's."""
-    return homography * np.array([1 / width, 1 / height, 1.0])
-
-
-def transform(homography: Array, points: Array) -> Array:
-    """Points (…, 2) through a homography."""
-    h = homography
-    x, y = points[..., 0], points[..., 1]
-    w = h[2, 0] * x + h[2, 1] * y + h[2, 2]
-    return np.stack(
-        [
-            (h[0, 0] * x + h[0, 1] * y + h[0, 2]) / w,
-            (h[1, 0] * x + h[1, 1] * y + h[1, 2]) / w,
-        ],
-        axis=-1,
-    )
-
-
-def box_corners(boxes: Array) -> Array:
-    """Corners (n, 4, 2) of boxes (n, 4): upper left, then clockwise."""
-    return boxes[:, [[0, 1], [2, 1], [2, 3], [0, 3]]]
+    return np.asarray(homography * np.array([1 / width, 1 / height, 1.0]))
 
 
 def turned(points: list[Point], degrees: float, shear: float) -> list[Point]:

@@ -16,7 +16,7 @@ from numba import njit
 from ivl_shards.schema import Array
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def fill_glyphs(
     points: Array, contours: Array, glyphs: Array,
     chosen: Array, origins: Array, scales: Array, homography: Array, area: Array,
@@ -29,7 +29,9 @@ def fill_glyphs(
     """
     height, width = area.shape[0], area.shape[1] - 2
     left, top, right, bottom = width, height, 0, 0
-    h = homography
+    h00, h01, h02 = homography[0]
+    h10, h11, h12 = homography[1]
+    h20, h21, h22 = homography[2]
     for k in range(len(chosen)):
         ox, oy, scale = origins[k, 0], origins[k, 1], scales[k]
         for c in range(glyphs[chosen[k]], glyphs[chosen[k] + 1]):
@@ -39,9 +41,9 @@ def fill_glyphs(
                 # Begins with the last point, which closes the contour.
                 p = stop - 1 if i < start else i
                 u, v = ox + scale * points[p, 0], oy - scale * points[p, 1]
-                w = h[2, 0] * u + h[2, 1] * v + h[2, 2]
-                x = (h[0, 0] * u + h[0, 1] * v + h[0, 2]) / w
-                y = (h[1, 0] * u + h[1, 1] * v + h[1, 2]) / w
+                w = 1.0 / (h20 * u + h21 * v + h22)
+                x = (h00 * u + h01 * v + h02) * w
+                y = (h10 * u + h11 * v + h12) * w
                 x, y = min(max(x, 0.0), float(width)), min(max(y, 0.0), float(height))
                 if i >= start:
                     _add_edge(area, px, py, x, y)
@@ -51,7 +53,7 @@ def fill_glyphs(
     return left, top, min(right, width), min(bottom, height)
 
 
-@njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+@njit(cache=True, error_model="numpy", inline="always")  # type: ignore[untyped-decorator]
 def _add_edge(area: Array, ax: float, ay: float, bx: float, by: float) -> None:
     """Add the signed area between an edge and the right border, row by row."""
     if ay == by:
@@ -91,7 +93,7 @@ def _add_edge(area: Array, ax: float, ay: float, bx: float, by: float) -> None:
         x = following
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def take_mask(area: Array, mask: Array, left: int, top: int, right: int, bottom: int) -> None:
     """Turn signed areas into coverage, 0 to 255, and leave the buffer empty for the next."""
     for row in range(top, bottom):
@@ -103,7 +105,7 @@ def take_mask(area: Array, mask: Array, left: int, top: int, right: int, bottom:
                 mask[row, column] = int(min(abs(total), 1.0) * 255.0 + 0.5)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def paint(
     image: Array, mask: Array, colour: Array, left: int, top: int, right: int, bottom: int
 ) -> None:
@@ -120,7 +122,7 @@ def paint(
                     image[row, column, channel] = ground + np.int32(step / 255)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def fill_quads(quads: Array, steps: Array) -> None:
     """Write the step map of convex quads, (n, 4, 2): the first whose inside has the pixel's centre.
 
@@ -141,34 +143,6 @@ def fill_quads(quads: Array, steps: Array) -> None:
             if left < right:
                 first = max(0, int(np.ceil(left - 0.5)))
                 steps[row, first : min(width, int(np.ceil(right - 0.5)))] = k + 1
-
-
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def place_glyphs(
-    ids: Array, advance: Array, kern: Array, box: Array, words: Array,
-    pens: Array, word_box: Array,
-) -> float:  # fmt: skip
-    """Set the characters of a line one after the other, kerned; the width, in em.
-
-    ids (n,): characters; words (n,): the word of each, -1 for a space. advance (A,), kern
-    (A, A), box (A, 4): of the face. Written: pens (n,), word_box (w, 4) around the ink.
-    """
-    pen = 0.0
-    word_box[:, 0], word_box[:, 1] = np.inf, np.inf
-    word_box[:, 2], word_box[:, 3] = -np.inf, -np.inf
-    for i in range(len(ids)):
-        a = ids[i]
-        if i:
-            pen += kern[ids[i - 1], a]
-        pens[i] = pen
-        w = words[i]
-        if w >= 0:
-            word_box[w, 0] = min(word_box[w, 0], pen + box[a, 0])
-            word_box[w, 1] = min(word_box[w, 1], box[a, 1])
-            word_box[w, 2] = max(word_box[w, 2], pen + box[a, 2])
-            word_box[w, 3] = max(word_box[w, 3], box[a, 3])
-        pen += advance[a]
-    return pen
 
 
 def empty_area(height: int, width: int) -> Any:

@@ -1,7 +1,7 @@
 """Render: the function from a recipe and random numbers to a block of text on a ground."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
@@ -10,12 +10,12 @@ from ivl_shards import Sample
 from ivl_shards.memory import step_dtype
 from ivl_shards.schema import Array
 from textblocks_gen.backgrounds import Pool, crop
-from textblocks_gen.block import ALIGNMENTS, Block, set_block
+from textblocks_gen.block import ALIGNMENTS, Block, draw_block
 from textblocks_gen.colour import Colour, brightness, calmed, ground_range, text_colour
-from textblocks_gen.geometry import box_corners, transform
 from textblocks_gen.raster import empty_area, fill_glyphs, fill_quads, paint, take_mask
 from textblocks_gen.recipe import TextRecipe
 from textblocks_gen.typeface import Typefaces
+from textblocks_gen.typeset import box_quads
 from textblocks_gen.warp import draw_warp
 from textblocks_gen.words import draw_case
 
@@ -26,66 +26,74 @@ _GRAIN = 24
 
 @dataclass(frozen=True)
 class Studio:
-    """What samples are made from, opened once a process."""
+    """What samples are made from, opened once a process; nothing in it changes."""
 
     recipe: TextRecipe
     faces: Typefaces
     face_ids: tuple[str, ...]
     caps_only: tuple[bool, ...]
-    characters: str
+    index: dict[str, int]
+    """Number of each character in the typefaces."""
     words: Sequence[str]
     pool: Pool
     grain: Array
-    index: dict[str, int] = field(init=False)
-    area: Array = field(init=False)
-    mask: Array = field(init=False)
+    """Noise, a little larger than the image."""
 
-    def __post_init__(self) -> None:
-        set_ = object.__setattr__
-        set_(self, "index", {c: i for i, c in enumerate(self.characters)})
-        set_(self, "area", empty_area(self.recipe.height, self.recipe.width))
-        set_(self, "mask", np.zeros((self.recipe.height, self.recipe.width), np.uint8))
+
+class Canvas:
+    """Buffers that are drawn on and used again. Each thread needs its own."""
+
+    def __init__(self, recipe: TextRecipe) -> None:
+        self.area = empty_area(recipe.height, recipe.width)
+        self.mask: Array = np.zeros((recipe.height, recipe.width), np.uint8)
 
 
 Box = tuple[int, int, int, int]
 
 
-def render(studio: Studio, count: int, rng: np.random.Generator) -> Sample:
+def make_grain(recipe: TextRecipe) -> Array:
+    """Noise for grainy images."""
+    rng = np.random.Generator(np.random.Philox(key=recipe.seed))
+    shape = (recipe.height + _GRAIN, recipe.width + _GRAIN, 3)
+    return rng.integers(_GRAIN + 1, size=shape, dtype=np.uint8)
+
+
+def render(studio: Studio, canvas: Canvas, count: int, rng: np.random.Generator) -> Sample:
     """One block of text."""
     recipe = studio.recipe
     face, align = (int(v) for v in rng.integers((len(studio.faces), len(ALIGNMENTS))))
     draws = rng.random(16).tolist()
     case = draw_case(recipe, draws[0], studio.caps_only[face])
-    block = set_block(
+    block = draw_block(
         recipe, studio.faces, face, studio.index, studio.words, count, case, align, rng
     )
     homography, kind = draw_warp(recipe, block.size, rng)
     ground = crop(studio.pool, rng, recipe.height, recipe.width).pixels
-    box = _fill(studio, face, block, homography)
-    image = _composed(studio, ground, box, draws[1:], rng)
+    box = fill(canvas, studio.faces, face, block, homography)
+    image = _composed(studio, canvas, ground, box, draws[1:], rng)
     return _sample(studio, block, homography, image, face, align, kind)
 
 
-def _fill(studio: Studio, face: int, block: Block, homography: Array) -> Box:
-    """Draw the block into the studio's mask; the box it takes, with room for effects."""
-    faces = studio.faces
+def fill(canvas: Canvas, faces: Typefaces, face: int, block: Block, homography: Array) -> Box:
+    """Draw the block into the canvas's mask; the box it takes, with room for effects."""
     chosen = face * faces.advance.shape[1] + block.ids
     left, top, right, bottom = fill_glyphs(
         faces.points, faces.contours, faces.glyphs, chosen, block.origins, block.scales,
-        homography, studio.area,
+        homography, canvas.area,
     )  # fmt: skip
-    height, width = studio.mask.shape
+    height, width = canvas.mask.shape
     box = (
         max(0, left - _REACH), max(0, top - _REACH),
         min(width, right + _REACH), min(height, bottom + _REACH),
     )  # fmt: skip
-    take_mask(studio.area, studio.mask, *box)
+    take_mask(canvas.area, canvas.mask, *box)
     return box
 
 
 def _composed(
-    studio: Studio, ground: Array, box: Box, draws: list[float], rng: np.random.Generator
-) -> Array:
+    studio: Studio, canvas: Canvas, ground: Array, box: Box, draws: list[float],
+    rng: np.random.Generator,
+) -> Array:  # fmt: skip
     """Text and its effects over the ground, (H, W, 3) RGB."""
     recipe = studio.recipe
     left, top, right, bottom = box
@@ -93,7 +101,7 @@ def _composed(
     ground, low, high = calmed(ground, low, high, 255.0 - 2 * recipe.contrast - 20)
     colour = text_colour(draws[:5], low, high, recipe.contrast)
     against: Colour = (0, 0, 0) if brightness(colour) > (low + high) / 2 else (255, 255, 255)
-    mask = studio.mask[top:bottom, left:right]
+    mask = canvas.mask[top:bottom, left:right]
     if draws[5] < recipe.blur:
         mask = cv2.GaussianBlur(mask, (3, 3), 0)
     view = ground[top:bottom, left:right]
@@ -115,7 +123,7 @@ def _shadow(mask: Array, right: float, down: float) -> Array:
     dx, dy = 1 + int(right * 3), 1 + int(down * 3)
     moved = np.zeros_like(mask)
     moved[dy:, dx:] = mask[:-dy, :-dx]
-    return cv2.convertScaleAbs(cv2.blur(moved, (3, 3)), alpha=0.6)
+    return np.asarray(cv2.convertScaleAbs(cv2.blur(moved, (3, 3)), alpha=0.6))
 
 
 def _blend(view: Array, mask: Array, colour: Colour) -> None:
@@ -126,12 +134,11 @@ def _sample(
     studio: Studio, block: Block, homography: Array, image: Array, face: int, align: int, kind: int
 ) -> Sample:
     recipe = studio.recipe
-    quads = transform(homography, box_corners(block.line_boxes)).astype(np.float32)
+    quads = box_quads(block.line_boxes, homography)
     steps = np.zeros((recipe.height, recipe.width), step_dtype(max(recipe.counts)))
     fill_quads(quads, steps)
     ordered = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
     jpeg = cv2.imencode(".jpg", ordered, (cv2.IMWRITE_JPEG_QUALITY, recipe.quality))[1]
-    words = transform(homography, box_corners(block.word_boxes))
     fields = {
         "image": jpeg.ravel(),
         "image_size": np.array([recipe.height, recipe.width], np.int32),
@@ -140,8 +147,8 @@ def _sample(
         "line_text": np.array([line.encode() for line in block.lines], f"S{line_bytes(recipe)}"),
         "line_quad": quads,
         "line_height": block.heights.astype(np.float32),
-        "word_count": np.int32(len(words)),
-        "word_quad": words.astype(np.float32),
+        "word_count": np.int32(len(block.word_lines)),
+        "word_quad": box_quads(block.word_boxes, homography),
         "word_line": block.word_lines.astype(np.uint8),
         "font": np.array(studio.face_ids[face].encode(), "S96"),
         "alignment": np.uint8(align),
@@ -159,7 +166,7 @@ def _characters(studio: Studio, block: Block, homography: Array, face: int) -> d
     ids, origins, scales = block.ids[inked], block.origins[inked], block.scales[inked, None]
     em = studio.faces.box[face][ids][:, [0, 3, 2, 1]] * (1, -1, 1, -1)
     boxes = np.tile(origins, 2) + scales * em
-    quads = transform(homography, box_corners(boxes)).astype(np.float32)
+    quads = box_quads(boxes, homography)
     return {"char_count": np.asarray(np.int32(len(quads))), "char_quad": quads}
 
 

@@ -28,11 +28,10 @@ def draw_case(recipe: TextRecipe, draw: float, caps_only: bool) -> str:
     return "title" if draw < recipe.upper_case + recipe.title_case else "as is"
 
 
-def draw_words(
-    recipe: TextRecipe, words: Sequence[str], number: int, case: str, rng: np.random.Generator
+def set_words(
+    recipe: TextRecipe, chosen: list[str], case: str, rng: np.random.Generator
 ) -> list[str]:
-    """The words of one line."""
-    chosen = [words[i] for i in rng.integers(len(words), size=number).tolist()]
+    """The words of one line as they are written: case, and digits and punctuation if asked for."""
     if recipe.digits or recipe.punctuation:
         chosen = _decorated(recipe, chosen, rng)
     if case == "upper":

@@ -1,0 +1,59 @@
+"""Fields of a dataset of text blocks."""
+
+from ivl_shards import DEFLATE, ENCODED, Field, Schema
+from ivl_shards.memory import step_dtype
+from textblocks_gen.block import ALIGNMENTS
+from textblocks_gen.recipe import TextRecipe
+from textblocks_gen.render import line_bytes
+from textblocks_gen.warp import KINDS
+
+
+def schema(recipe: TextRecipe) -> Schema:
+    """The fields, as docs/TEXTBLOCKS.md lists them."""
+    lines = max(recipe.counts)
+    words = lines * recipe.most_words
+    text = f"S{line_bytes(recipe)}"
+    fields = [
+        Field("image", "u1", (), "RGB photograph", storage=ENCODED),
+        Field("image_size", "i4", (2,), "height and width of the image", "pixels"),
+        Field(
+            "steps", step_dtype(lines), size(recipe),
+            "first step whose line quad has the pixel's centre, 0 where none does",
+            storage=DEFLATE,
+        ),
+        Field("line_count", "i4", (), "number of lines", "lines"),
+        Field("line_text", text, (lines,), "what each line says", counted_by="line_count"),
+        Field(
+            "line_quad", "f4", (lines, 4, 2), "corners (x, y) around the ink of each line, "
+            "clockwise from the upper left as one reads", "pixels", counted_by="line_count",
+        ),
+        Field(
+            "line_height", "f4", (lines,), "height of each line, tails to tops, before the "
+            "transform", "pixels", counted_by="line_count",
+        ),
+        Field("word_count", "i4", (), "number of words", "words"),
+        Field(
+            "word_quad", "f4", (words, 4, 2), "corners (x, y) around the ink of each word, in "
+            "reading order", "pixels", counted_by="word_count",
+        ),
+        Field("word_line", "u1", (words,), "line of each word, from 0", counted_by="word_count"),
+        Field("font", "S96", (), "name of the face"),
+        Field("alignment", "u1", (), "of the lines", classes=ALIGNMENTS),
+        Field("warp", "u1", (), "kind of the transform", classes=KINDS),
+        Field("transform", "f4", (3, 3), "homography from the upright block to the image"),
+    ]  # fmt: skip
+    if recipe.char_quads:
+        characters = lines * line_bytes(recipe) // 2
+        fields += [
+            Field("char_count", "i4", (), "number of characters, without spaces", "characters"),
+            Field(
+                "char_quad", "f4", (characters, 4, 2), "corners (x, y) around the ink of each "
+                "character, in reading order", "pixels", storage=DEFLATE, counted_by="char_count",
+            ),
+        ]  # fmt: skip
+    return Schema("steps", "line_count", tuple(fields))
+
+
+def size(recipe: TextRecipe) -> tuple[int, int]:
+    """Height and width of the images."""
+    return recipe.height, recipe.width

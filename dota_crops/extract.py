@@ -11,7 +11,7 @@ from PIL import Image
 from dota_crops.picture import Picture, open_picture
 from dota_crops.plan import Crop
 from dota_crops.recipe import DotaRecipe
-from dota_crops.rule import members
+from dota_crops.rule import judge
 from dota_crops.scene import LONGEST_NAME, Scene
 from ivl_shards import ENCODED, Field, Sample, Schema, UserError
 from ivl_shards.schema import Array
@@ -89,8 +89,9 @@ def extract(recipe: DotaRecipe, scene: Scene, crop: Crop, picture: Picture) -> S
     """One sample."""
     pixels = turned(resized(picture.window(*crop.window), recipe.size), crop.turn)
     window = np.array([crop.window])
-    things = members(recipe.cut, scene.polygons, scene.centres, window)[0]
-    if things is None or len(things) != crop.count:
+    verdict = judge(recipe.cut, scene.polygons, scene.centres, window)
+    things = verdict.members(0)
+    if verdict.counts()[0] != crop.count:
         raise AssertionError(f"{scene.name} {crop}: the search and the rule disagree")
     scale = recipe.size / (crop.window[2] - crop.window[0])
     source_quads = scene.quads[things]  # (K, 4, 2)

@@ -1,6 +1,7 @@
 """Rule: which objects are in a window, and whether it cuts one."""
 
 import re
+from dataclasses import dataclass
 
 import numpy as np
 import shapely
@@ -61,19 +62,37 @@ def contains(windows: Array, boxes: Array) -> Array:
     )
 
 
-def members(cut: str, polygons: Array, centres: Array, windows: Array) -> list[Array | None]:
-    """Indices of the objects that count in each window (m, 4); None where the rule forbids it."""
+@dataclass(frozen=True)
+class Verdict:
+    """What a rule says of windows: pairs of a window and an object that counts in it, sorted by
+    window, and which windows (m,) are forbidden."""
+
+    window: Array
+    thing: Array
+    forbidden: Array
+
+    def counts(self) -> Array:
+        """Objects in each window (m,); -1 where it is forbidden."""
+        counts = np.bincount(self.window, minlength=len(self.forbidden))
+        return np.where(self.forbidden, -1, counts)
+
+    def members(self, k: int) -> Array:
+        """Indices of the objects that count in one window."""
+        return np.asarray(self.thing[self.window == k])
+
+
+def judge(cut: str, polygons: Array, centres: Array, windows: Array) -> Verdict:
+    """Apply a cut rule to n objects and windows (m, 4)."""
     kind, least = parse_cut(cut)
+    allowed = np.zeros(len(windows), bool)
     if kind == CENTRE:
         x, y = centres[:, 0], centres[:, 1]  # (n,)
         x0, y0, x1, y1 = (windows[:, k : k + 1] for k in range(4))
-        inside = (x >= x0) & (x < x1) & (y >= y0) & (y < y1)  # (m, n)
-        return [np.flatnonzero(row) for row in inside]
+        window, thing = np.nonzero((x >= x0) & (x < x1) & (y >= y0) & (y < y1))
+        return Verdict(window, thing, allowed)
     window, thing, share = overlaps(polygons, windows)
-    ends = np.searchsorted(window, np.arange(len(windows) + 1))
-    found: list[Array | None] = []
-    for first, last in zip(ends[:-1], ends[1:], strict=True):
-        whole = share[first:last] >= least
-        forbidden = kind == REJECT and not whole.all()
-        found.append(None if forbidden else thing[first:last][whole])
-    return found
+    whole = share >= least
+    if kind == KEEP:
+        return Verdict(window[whole], thing[whole], allowed)
+    cuts = np.bincount(window[~whole], minlength=len(windows)) > 0
+    return Verdict(window[whole], thing[whole], cuts)

@@ -13,7 +13,7 @@ import numpy as np
 import shapely
 
 from dota_crops.recipe import DotaRecipe
-from dota_crops.rule import REJECT, members, parse_cut
+from dota_crops.rule import REJECT, judge, parse_cut
 from dota_crops.scene import Scene
 from ivl_shards.schema import Array
 
@@ -83,16 +83,13 @@ def window_sides(recipe: DotaRecipe, scene: Scene, rng: np.random.Generator) -> 
 
 def _by_count(recipe: DotaRecipe, scene: Scene, near: Array, windows: Array) -> dict[int, Array]:
     """Windows that keep the rule, by the number of objects that then count."""
-    kept: dict[int, list[int]] = {}
-    found = members(recipe.cut, scene.polygons[near], scene.centres[near], windows)
-    sizes = scene.sizes[near] * recipe.size
-    for k, inside in enumerate(found):
-        if inside is None or len(inside) not in recipe.counts:
-            continue
-        side = windows[k, 2] - windows[k, 0]
-        if len(inside) == 0 or sizes[inside].min() >= recipe.smallest * side:
-            kept.setdefault(len(inside), []).append(k)
-    return {count: windows[rows] for count, rows in kept.items()}
+    verdict = judge(recipe.cut, scene.polygons[near], scene.centres[near], windows)
+    seen = scene.sizes[near][verdict.thing]  # of each pair
+    side = (windows[:, 2] - windows[:, 0])[verdict.window]
+    small = seen * recipe.size < recipe.smallest * side
+    counts = verdict.counts()
+    counts[verdict.window[small]] = -1
+    return {count: windows[counts == count] for count in recipe.counts}
 
 
 class _Shapes:
@@ -209,12 +206,16 @@ def _coverage(xs: Array, ys: Array, ranges: Array) -> Array:
     """How many of the rectangles (n, 4: first x, first y, last x, last y) cover each position."""
     ranges = ranges[(ranges[:, 0] <= ranges[:, 2]) & (ranges[:, 1] <= ranges[:, 3])]
     table = np.zeros((len(ys) + 1, len(xs) + 1), np.int32)
+    if not len(ranges):
+        return table[:-1, :-1]
     x0, x1 = np.searchsorted(xs, ranges[:, 0]), np.searchsorted(xs, ranges[:, 2], "right")
     y0, y1 = np.searchsorted(ys, ranges[:, 1]), np.searchsorted(ys, ranges[:, 3], "right")
     np.add.at(
         table, (np.r_[y0, y1, y0, y1], np.r_[x0, x1, x1, x0]), np.repeat([1, 1, -1, -1], len(x0))
     )
-    return table.cumsum(0, dtype=np.int32).cumsum(1, dtype=np.int32)[:-1, :-1]
+    np.cumsum(table, 0, out=table)
+    np.cumsum(table, 1, out=table)
+    return table[:-1, :-1]
 
 
 def _sample(

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from dota_crops.plan import Plan, Yield
-from dota_crops.rule import members
+from dota_crops.rule import judge
+from ivl_shards.schema import Array
 
 _PERCENTILES = (0, 5, 25, 50, 75, 95, 100)
 
@@ -47,33 +48,31 @@ def _sizes(plan: Plan) -> Iterator[str]:
     """Percentiles of what the crops hold."""
     recipe = plan.recipe
     sides = np.array([crop.window[2] - crop.window[0] for crop in plan.crops])
-    things: list[float] = []
+    things = []
     for k, scene in enumerate(plan.scenes):
-        own = [crop.window for crop in plan.crops if crop.scene == k]
-        windows = np.array(own)
-        inside = members(recipe.cut, scene.polygons, scene.centres, windows)
-        for window, objects in zip(own, inside, strict=True):
-            scale = recipe.size / (window[2] - window[0])
-            things += (scene.sizes[objects] * scale).tolist()
+        windows = np.array([crop.window for crop in plan.crops if crop.scene == k])
+        verdict = judge(recipe.cut, scene.polygons, scene.centres, windows)
+        scales = recipe.size / (windows[:, 2] - windows[:, 0])
+        things.append(scene.sizes[verdict.thing] * scales[verdict.window])
     yield "percentile                        " + "".join(f"{p:8}" for p in _PERCENTILES)
-    yield "size of an object, crop pixels    " + _percentiles(np.array(things))
+    yield "size of an object, crop pixels    " + _percentiles(np.concatenate(things))
     yield "side of a window, source pixels   " + _percentiles(sides)
 
 
-def _percentiles(values: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> str:
+def _percentiles(values: Array) -> str:
     if not len(values):
         return "       –"
     return "".join(f"{value:8.1f}" for value in np.percentile(values, _PERCENTILES))
 
 
 def _images(plan: Plan) -> Iterator[str]:
-    yield f"{'images used':57} {len(plan.scenes):12,}"
+    yield f"{'images used':76} {len(plan.scenes):12,}"
     for reason, number in sorted(plan.unused.items()):
-        yield f"{'  not used: ' + reason:57} {number:12,}"
+        yield f"{'  not used: ' + reason:76} {number:12,}"
 
 
 def _rejected(plan: Plan) -> Iterator[str]:
     found = sum(y.windows for y in plan.yields.values())
-    yield f"{'windows found':57} {found:12,}"
+    yield f"{'windows found':76} {found:12,}"
     for reason, number in sorted(plan.rejected.items()):
-        yield f"{'  positions rejected: ' + reason:57} {number:12,}"
+        yield f"{'  positions rejected: ' + reason:76} {number:12,}"

@@ -18,8 +18,8 @@ from ivl_shards.schema import Array
 
 # Above this many pixels (192 MB) an image is streamed.
 WHOLE = 64_000_000
-# Rows decoded at a time.
-_STRIP = 256
+# Rows decoded at a time; libvips buffers several times as many.
+_STRIP = 64
 _JPEG_END = b"\xff\xd9"
 _PNG_END = b"IEND\xaeB`\x82"
 _TAIL = 1 << 16

@@ -1,0 +1,92 @@
+"""Source images: the same pixels whether held or streamed, and memory that stays small."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import pyvips
+
+from dota_crops.picture import Streamed, Whole, open_picture, read_header
+from ivl_shards import UserError
+
+HUGE = 20_000
+# Pixels alone would be 1,200 MB.
+MOST_MEGABYTES = 450
+
+WINDOWS = [(0, 0, 700, 90), (5, 3, 130, 500), (200, 250, 300, 351), (0, 600, 700, 900)]
+
+
+@pytest.fixture
+def pixels() -> np.ndarray:
+    noise = np.random.default_rng(0).integers(256, size=(900, 700, 3), dtype=np.uint8)
+    return cv2.GaussianBlur(noise, (0, 0), 3)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".jpg", ".tif"])
+def test_a_streamed_image_has_the_pixels_of_a_held_one(
+    tmp_path: Path, suffix: str, pixels: np.ndarray
+) -> None:
+    path = tmp_path / f"image{suffix}"
+    cv2.imwrite(str(path), pixels)
+    assert isinstance(open_picture(path), Whole)
+    streamed = open_picture(path, whole=1000)
+    assert isinstance(streamed, Streamed)
+    held = Whole(path)
+    for window in [*WINDOWS, WINDOWS[0]]:  # the last goes back to the top
+        assert np.array_equal(streamed.window(*window), held.window(*window))
+
+
+def test_grey_and_transparent_images_have_three_channels(
+    tmp_path: Path, pixels: np.ndarray
+) -> None:
+    for name, stored in (("grey", pixels[..., 0]), ("rgba", np.dstack([pixels, pixels[..., :1]]))):
+        path = tmp_path / f"{name}.png"
+        cv2.imwrite(str(path), stored)
+        held, streamed = Whole(path).window(0, 0, 9, 9), Streamed(path).window(0, 0, 9, 9)
+        assert held.shape == (9, 9, 3) and np.array_equal(held, streamed)
+
+
+def test_an_orientation_tag_does_not_turn_the_image(tmp_path: Path, pixels: np.ndarray) -> None:
+    """Labels mean the pixels as they are stored."""
+    path = tmp_path / "turned.jpg"
+    image = pyvips.Image.new_from_array(pixels).copy()
+    image.set_type(pyvips.GValue.gint_type, "orientation", 6)
+    image.jpegsave(str(path))
+    assert (read_header(path).height, read_header(path).width) == (900, 700)
+    assert Whole(path).window(0, 0, 700, 900).shape == (900, 700, 3)
+
+
+def test_damage_inside_a_file_is_one_line(tmp_path: Path, pixels: np.ndarray) -> None:
+    path = tmp_path / "damaged.png"
+    cv2.imwrite(str(path), pixels)
+    data = bytearray(path.read_bytes())
+    data[1000:1400] = bytes(400)
+    path.write_bytes(data)
+    for kind in (Whole, Streamed):
+        with pytest.raises(UserError, match=r"damaged\.png: damaged"):
+            kind(path).window(0, 0, 700, 900)
+
+
+@pytest.mark.slow
+def test_an_image_of_20000_pixels_a_side_is_cropped_in_bounded_memory(tmp_path: Path) -> None:
+    path = tmp_path / "P1.jpg"
+    # Red rises to the right, green downwards: where a crop comes from can be read off it.
+    ramp = pyvips.Image.xyz(HUGE, HUGE) * (255 / HUGE)
+    ramp.bandjoin(0).cast("uchar").copy(interpretation="srgb").jpegsave(str(path), Q=75)
+    code = f"""
+import resource, sys
+from pathlib import Path
+from dota_crops.picture import open_picture
+picture = open_picture(Path({str(path)!r}))
+for y in (100, 9_000, 9_500, {HUGE} - 2_000):
+    blue, green, red = picture.window(15_000, y, 17_000, y + 2_000).mean((0, 1))
+    assert abs(red - 16_000 * 255 / {HUGE}) < 2, red
+    assert abs(green - (y + 1_000) * 255 / {HUGE}) < 2, green
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < MOST_MEGABYTES

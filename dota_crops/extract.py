@@ -20,7 +20,7 @@ from ivl_shards.schema import Array
 # that a pixel of the crop covers; an integer box takes windows many times as large down first.
 _SHRINK = Image.Resampling.HAMMING
 _ENLARGE = Image.Resampling.BICUBIC
-_REDUCING_GAP = 3.0
+_REDUCING_GAP = 2.0
 
 
 @dataclass(frozen=True)

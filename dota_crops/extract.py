@@ -77,18 +77,22 @@ def start(recipe: DotaRecipe, source: Source) -> Callable[[int], Sample]:
 
     def sample(row: int) -> Sample:
         crop = source.crops[row]
+        scene = source.scenes[crop.scene]
         if crop.scene not in held:
             held.clear()  # first, so that two are never in memory
-            held[crop.scene] = open_picture(source.scenes[crop.scene].path)
-        return extract(recipe, source.scenes[crop.scene], crop, held[crop.scene])
+            held[crop.scene] = open_picture(scene.path, scene.height * scene.width)
+        return extract(recipe, scene, crop, held[crop.scene])
 
     return sample
 
 
 def extract(recipe: DotaRecipe, scene: Scene, crop: Crop, picture: Picture) -> Sample:
     """One sample."""
-    pixels = turned(resized(picture.window(*crop.window), recipe.size), crop.turn)
     window = np.array([crop.window])
+    pixels = picture.window(*crop.window)
+    if pixels.shape[:2] != (crop.window[3] - crop.window[1], crop.window[2] - crop.window[0]):
+        raise UserError(f"{scene.path}: has changed since the crops were planned: run again")
+    pixels = turned(resized(pixels, recipe.size), crop.turn)
     verdict = judge(recipe.cut, scene.polygons, scene.centres, window)
     things = verdict.members(0)
     if verdict.counts()[0] != crop.count:

@@ -65,14 +65,9 @@ def _ends_well(path: Path) -> bool:
     return path.suffix.lower() in (".jpg", ".jpeg") and tail.endswith(_JPEG_END)
 
 
-def open_picture(path: Path, whole: int = WHOLE) -> Picture:
-    """Open an image; one of more than `whole` pixels is streamed."""
-    header = read_header(path)
-    if header.fault:
-        raise UserError(f"{path}: {header.fault}")
-    if header.height * header.width > whole:
-        return Streamed(path)
-    return Whole(path)
+def open_picture(path: Path, pixels: int) -> Picture:
+    """Open an image that has so many pixels."""
+    return Streamed(path) if pixels > WHOLE else Whole(path)
 
 
 class Whole:

@@ -82,9 +82,9 @@ def test_each_image_is_decoded_once(root: Path, monkeypatch: pytest.MonkeyPatch)
     opened: list[Path] = []
     plain = dota_crops.extract.open_picture
 
-    def counting(path: Path) -> object:
+    def counting(path: Path, pixels: int) -> object:
         opened.append(path)
-        return plain(path)
+        return plain(path, pixels)
 
     monkeypatch.setattr(dota_crops.extract, "open_picture", counting)
     plan = make_plan(RECIPE, root)

@@ -31,10 +31,8 @@ def test_a_streamed_image_has_the_pixels_of_a_held_one(
 ) -> None:
     path = tmp_path / f"image{suffix}"
     cv2.imwrite(str(path), pixels)
-    assert isinstance(open_picture(path), Whole)
-    streamed = open_picture(path, whole=1000)
-    assert isinstance(streamed, Streamed)
-    held = Whole(path)
+    held, streamed = open_picture(path, 900 * 700), open_picture(path, HUGE * HUGE)
+    assert isinstance(held, Whole) and isinstance(streamed, Streamed)
     for window in [*WINDOWS, WINDOWS[0]]:  # the last goes back to the top
         assert np.array_equal(streamed.window(*window), held.window(*window))
 
@@ -80,7 +78,7 @@ def test_an_image_of_20000_pixels_a_side_is_cropped_in_bounded_memory(tmp_path: 
 import resource, sys
 from pathlib import Path
 from dota_crops.picture import open_picture
-picture = open_picture(Path({str(path)!r}))
+picture = open_picture(Path({str(path)!r}), {HUGE} * {HUGE})
 for y in (100, 9_000, 9_500, {HUGE} - 2_000):
     blue, green, red = picture.window(15_000, y, 17_000, y + 2_000).mean((0, 1))
     assert abs(red - 16_000 * 255 / {HUGE}) < 2, red

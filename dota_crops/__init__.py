@@ -18,7 +18,7 @@ from ivl_shards import Generator, Made
 DOTA = Generator(
     name=NAME,
     version="1",
-    task="dota-airplanes",
+    task="dota-crops",
     # The images are Google Earth's and others'; DOTA passes them on for this use only.
     licence="DOTA: academic use only, no commercial use",
     schema=schema,

@@ -1,6 +1,7 @@
 """Plan: which crops a dataset consists of, before any pixel is decoded."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -55,16 +56,44 @@ class Plan:
     scenes: list[Scene]
     crops: list[Crop]
     yields: dict[int, Yield]
-    unused: dict[str, int]
+    unused: Counter[str]
     """Images that were not used, by reason."""
-    rejected: dict[str, int]
+    rejected: Counter[str]
     """Positions of windows that were no good, by reason."""
-    complaints: list[Complaint] = field(default_factory=list)
+    complaints: list[Complaint]
 
 
 def make_plan(recipe: DotaRecipe, root: Path, strict: bool = False) -> Plan:
     """Find the crops that a recipe asks for in DOTA's images under a folder."""
     gathered = _gather(recipe, root, strict)
+    crops, yields = _select(recipe, gathered)
+    if not crops:
+        raise UserError(_nothing(recipe, root, gathered))
+    used = sorted({crop.scene for crop in crops})
+    place = {k: row for row, k in enumerate(used)}
+    crops = [replace(crop, scene=place[crop.scene]) for crop in crops]
+    # From top to bottom, because huge images are read that way.
+    crops.sort(key=lambda crop: (crop.scene, crop.window[1], crop.window, crop.turn))
+    if len(used) < len(gathered.scenes):
+        gathered.unused["its crops were not needed"] = len(gathered.scenes) - len(used)
+    rejected: Counter[str] = Counter()
+    for pool in gathered.pools:
+        rejected.update(pool.rejected)
+    # Every image in which windows were found had a say in which were chosen.
+    source = hashlib.sha256(b"".join(scene.fingerprint for scene in gathered.scenes)).hexdigest()
+    return Plan(
+        recipe=replace(recipe, total=len(crops), asked=recipe.total, source_sha256=source),
+        scenes=[replace(gathered.scenes[k]) for k in used],  # afresh, without cached polygons
+        crops=crops,
+        yields=yields,
+        unused=gathered.unused,
+        rejected=rejected,
+        complaints=gathered.complaints,
+    )
+
+
+def _select(recipe: DotaRecipe, gathered: "_Gathered") -> tuple[list[Crop], dict[int, Yield]]:
+    """Crops of each count, spread over the images."""
     yields = {count: Yield(asked) for count, asked in recipe.wanted().items()}
     crops: list[Crop] = []
     for count, of_count in yields.items():
@@ -80,33 +109,14 @@ def make_plan(recipe: DotaRecipe, root: Path, strict: bool = False) -> Plan:
         given = list(islice(_in_turn(supply), of_count.asked))
         of_count.given = len(given)
         crops += given
-    if not crops:
-        raise UserError(_nothing(recipe, root, gathered))
-    used = sorted({crop.scene for crop in crops})
-    place = {k: row for row, k in enumerate(used)}
-    crops = [replace(crop, scene=place[crop.scene]) for crop in crops]
-    crops.sort(
-        key=lambda crop: (crop.scene, crop.window[1], crop.window[0], crop.window, crop.turn)
-    )
-    unused = dict(gathered.unused)
-    if len(used) < len(gathered.scenes):
-        unused["its crops were not needed"] = len(gathered.scenes) - len(used)
-    scenes = [gathered.scenes[k] for k in used]
-    rejected: dict[str, int] = {}
-    for pool in gathered.pools:
-        for reason, number in pool.rejected.items():
-            rejected[reason] = rejected.get(reason, 0) + number
-    # Images that were looked at decide what is found, so all of them count.
-    source = hashlib.sha256(b"".join(scene.fingerprint for scene in gathered.scenes)).hexdigest()
-    final = replace(recipe, total=len(crops), asked=recipe.total, source_sha256=source)
-    return Plan(final, scenes, crops, yields, unused, rejected, gathered.complaints)
+    return crops, yields
 
 
 @dataclass
 class _Gathered:
     scenes: list[Scene] = field(default_factory=list)
     pools: list[Pool] = field(default_factory=list)
-    unused: dict[str, int] = field(default_factory=dict)
+    unused: Counter[str] = field(default_factory=Counter)
     complaints: list[Complaint] = field(default_factory=list)
 
 
@@ -132,7 +142,7 @@ def _gather(recipe: DotaRecipe, root: Path, strict: bool) -> _Gathered:
                 gathered.pools.append(pool)
                 continue
             reason = "no window fits"
-        gathered.unused[reason] = gathered.unused.get(reason, 0) + 1
+        gathered.unused[reason] += 1
     order = sorted(range(len(gathered.scenes)), key=lambda k: gathered.scenes[k].name)
     gathered.scenes = [gathered.scenes[k] for k in order]
     gathered.pools = [gathered.pools[k] for k in order]

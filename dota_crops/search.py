@@ -6,6 +6,7 @@ all objects are a table of differences, summed up twice. The positions looked at
 grid: they are those where an object just enters or leaves the window, and one in between.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -25,19 +26,13 @@ _SMALLEST_TILE = 32
 # Positions taken for each size and count; more would be near copies of these.
 _TAKEN = 96
 
-Range = tuple[Array, Array]
-
 
 @dataclass
 class Pool:
     """Windows (m, 4) by how many objects they hold, and how many positions were no good."""
 
     windows: dict[int, Array] = field(default_factory=dict)
-    rejected: dict[str, int] = field(default_factory=dict)
-
-    def reject(self, reason: str, number: int) -> None:
-        """Count positions that were no good."""
-        self.rejected[reason] = self.rejected.get(reason, 0) + int(number)
+    rejected: Counter[str] = field(default_factory=Counter)
 
 
 CUTS = "cuts an object"
@@ -179,9 +174,9 @@ class _Proposals:
             sliced = self.sliced[near].reshape(-1, 4)
             cuts = _coverage(xs, ys, sliced) > _SLICES * inside
         wanted = np.isin(inside, self.recipe.counts)
-        pool.reject(CUTS, cuts.sum())
-        pool.reject(UNSEEN, (unseen & ~cuts).sum())
-        pool.reject(OTHER, (~wanted & ~unseen & ~cuts).sum())
+        pool.rejected[CUTS] += int(cuts.sum())
+        pool.rejected[UNSEEN] += int((unseen & ~cuts).sum())
+        pool.rejected[OTHER] += int((~wanted & ~unseen & ~cuts).sum())
         good = wanted & ~unseen & ~cuts
         rows, columns = _sample(np.where(good, inside, -1), self.recipe.counts, rng)
         return np.stack([xs[columns], ys[rows]], 1)

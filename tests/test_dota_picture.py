@@ -8,9 +8,10 @@ import cv2
 import numpy as np
 import pytest
 import pyvips
+from dota_root import add_image, squares
 
 from dota_crops.picture import Streamed, Whole, open_picture, read_header
-from ivl_shards import UserError
+from ivl_shards import UserError, open_dataset
 
 HUGE = 20_000
 # Pixels alone would be 1,200 MB.
@@ -70,21 +71,27 @@ def test_damage_inside_a_file_is_one_line(tmp_path: Path, pixels: np.ndarray) ->
 
 @pytest.mark.slow
 def test_an_image_of_20000_pixels_a_side_is_cropped_in_bounded_memory(tmp_path: Path) -> None:
-    path = tmp_path / "P1.jpg"
+    # Labels first, for a small image in whose place the huge one is put: three groups of planes.
+    groups = [squares(k, 9) + [k * 9_000, k * 9_000] for k in range(3)]
+    add_image(tmp_path, "P1", np.concatenate(groups), suffix=".jpg")
     # Red rises to the right, green downwards: where a crop comes from can be read off it.
     ramp = pyvips.Image.xyz(HUGE, HUGE) * (255 / HUGE)
-    ramp.bandjoin(0).cast("uchar").copy(interpretation="srgb").jpegsave(str(path), Q=75)
+    image = tmp_path / "val/images/P1.jpg"
+    ramp.bandjoin(0).cast("uchar").copy(interpretation="srgb").jpegsave(str(image), Q=75)
     code = f"""
-import resource, sys
-from pathlib import Path
-from dota_crops.picture import open_picture
-picture = open_picture(Path({str(path)!r}), {HUGE} * {HUGE})
-for y in (100, 9_000, 9_500, {HUGE} - 2_000):
-    blue, green, red = picture.window(15_000, y, 17_000, y + 2_000).mean((0, 1))
-    assert abs(red - 16_000 * 255 / {HUGE}) < 2, red
-    assert abs(green - (y + 1_000) * 255 / {HUGE}) < 2, green
+import resource
+from dota_crops import DotaRecipe, generate
+from ivl_shards import open_dataset
+recipe = DotaRecipe((3, 4), 60, effort=8, smallest=3, largest=2_000)
+generate(recipe, {str(tmp_path / "a.h5")!r}, root={str(tmp_path)!r}, workers=1)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < MOST_MEGABYTES
+    dataset = open_dataset(tmp_path / "a.h5")
+    assert {int(sample["window"][1]) // 9_000 for sample in dataset} == {0, 1, 2}
+    for sample in dataset:
+        x0, y0, x1, y1 = sample["window"] * (255 / HUGE)
+        red, green, blue = sample.image.mean((0, 1))
+        assert abs(red - (x0 + x1) / 2) < 2 and abs(green - (y0 + y1) / 2) < 2 and blue < 2

@@ -8,11 +8,12 @@ import cv2
 import numpy as np
 from PIL import Image
 
+from dota_crops.folders import LONGEST_NAME
 from dota_crops.picture import Picture, open_picture
 from dota_crops.plan import Crop
 from dota_crops.recipe import DotaRecipe
 from dota_crops.rule import judge
-from dota_crops.scene import LONGEST_NAME, Scene
+from dota_crops.scene import Scene
 from ivl_shards import ENCODED, Field, Sample, Schema, UserError
 from ivl_shards.schema import Array
 

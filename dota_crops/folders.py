@@ -7,6 +7,8 @@ from pathlib import Path
 from ivl_shards import UserError
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
+# A crop refers to its image by name, in a field of this many bytes.
+LONGEST_NAME = 128
 HOME = "https://captain-whu.github.io/DOTA/dataset.html"
 # The paper used v1.0, which most copies call plainly labelTxt.
 _VERSIONS = ("", "-v1.0", "-v1.5", "-v2.0")
@@ -94,11 +96,23 @@ def _any(folder: Path, suffixes: tuple[str, ...]) -> bool:
 def _by_stem(files: Iterator[Path], complaints: list[Complaint]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for path in files:
-        if path.stem in found:
+        fault = _name_fault(path.name)
+        if fault:
+            complaints.append(Complaint(path, 0, f"is ignored: its name {fault}"))
+        elif path.stem in found:
             complaints.append(Complaint(path, 0, f"is ignored: {found[path.stem]} is taken"))
         else:
             found[path.stem] = path
     return found
+
+
+def _name_fault(name: str) -> str:
+    """Why a crop could not refer to a file by its name; "" if it can."""
+    try:
+        fits = len(name.encode()) <= LONGEST_NAME
+    except UnicodeEncodeError:  # bytes that are no text, as Linux allows
+        return "is not UTF-8"
+    return "" if fits else f"has more than {LONGEST_NAME} bytes"
 
 
 def _not_found(root: Path, split: str, no_images: bool) -> str:

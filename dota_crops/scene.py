@@ -13,9 +13,6 @@ from dota_crops.labels import Labelled, parse_labels
 from dota_crops.picture import read_header
 from ivl_shards.schema import Array
 
-# A crop refers to its image by name, in a field of this many bytes.
-LONGEST_NAME = 128
-
 
 @dataclass(frozen=True)
 class Scene:
@@ -80,11 +77,8 @@ def look(pair: Pair, category: str, least: int) -> Look:
     if len(things) < least or not things:
         return Look(None, "no object of the class" if not things else "too few objects", complaints)
     header = read_header(pair.image)
-    fault = header.fault
-    if len(pair.name.encode()) > LONGEST_NAME:
-        fault = f"has a name of more than {LONGEST_NAME} bytes: give it a shorter one"
-    if fault:
-        complaints.append(Complaint(pair.image, 0, f"{fault} (left out)"))
+    if header.fault:
+        complaints.append(Complaint(pair.image, 0, f"{header.fault} (left out)"))
         return Look(None, "image cannot be read", complaints)
     inside = []
     for thing in things:

@@ -1,5 +1,6 @@
 """What users have on disk: every usual layout is found, everything bad is named and survived."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -149,6 +150,14 @@ def test_bad_files_are_named_and_the_rest_goes_on(tmp_path: Path) -> None:
     assert cut_short.exists() and len(plan.complaints) == 6
     with pytest.raises(UserError, match="--strict"):
         make_plan(RECIPE, root, strict=True)
+
+
+def test_names_that_a_crop_cannot_store_are_left_out(tmp_path: Path) -> None:
+    root = make_root(tmp_path, 1)
+    for name in (b"\xff\xfe.png", b"P" * 130 + b".png"):
+        (root / "val/images" / os.fsdecode(name)).write_bytes(b"")
+    said = complaints(root)
+    assert len(said) == 2 and all("is ignored: its name" in text for text in said)
 
 
 @pytest.mark.parametrize("suffix", [".jpg", ".png", ".tif"])

@@ -62,15 +62,17 @@ def version_option() -> Decorator:
     return click.version_option(version("ivl"), message="%(prog)s %(version)s")
 
 
-def generator_options(counts: str, default: str) -> Decorator:
+def generator_options(
+    counts: str, default: str, split: str = "test", needs_out: bool = True
+) -> Decorator:
     """The options that every generator has; `counts` is what it calls them: lines or counts."""
     options = [
-        click.argument("out", type=click.Path(path_type=Path)),
+        click.argument("out", type=click.Path(path_type=Path), required=needs_out),
         click.option(f"--{counts}", "counts", type=Counts(), default=default, show_default=True,
                      help="How many a sample has: 3-10 or 1-10,15,20."),
         click.option("--n", type=int, help="Samples for each count."),
         click.option("--total", type=int, help="Samples in all, counts spread evenly."),
-        click.option("--split", default="test", show_default=True,
+        click.option("--split", default=split, show_default=True,
                      help="Name of the split. Splits of one seed share no sample."),
         click.option("--seed", type=int, default=0, show_default=True),
         click.option("--dense-memory", is_flag=True,

@@ -1,0 +1,46 @@
+"""Count-conditioned crops of DOTA's aerial images (section 4.2 of the paper).
+
+from dota_crops import DotaRecipe, generate
+
+generate(DotaRecipe(counts=(3, 4, 5), total=20_000, split="train", images=100), "train.h5",
+         root="data/dota")
+"""
+
+from pathlib import Path
+from typing import Any
+
+import ivl_shards
+from dota_crops.extract import Source, schema, size, start
+from dota_crops.plan import NAME, Plan, make_plan
+from dota_crops.recipe import DotaRecipe
+from ivl_shards import Generator, Made
+
+DOTA = Generator(
+    name=NAME,
+    version="1",
+    task="dota-crops",
+    # The images are Google Earth's and others'; DOTA passes them on for this use only.
+    licence="DOTA: academic use only, no commercial use",
+    schema=schema,
+    size=size,
+    start=start,
+)
+
+__all__ = ["DOTA", "DotaRecipe", "Plan", "generate", "make_plan", "source"]
+
+
+def source(plan: Plan) -> Source:
+    """What the engine hands to its workers."""
+    return Source(plan.scenes, plan.crops)
+
+
+def generate(
+    recipe: DotaRecipe, out: Path | str, *, root: Path | str, strict: bool = False, **options: Any
+) -> Made:
+    """Make the dataset; `ivl_shards.generate` has the options (workers, dask, overwrite …).
+
+    Where the images cannot give as many crops as the recipe asks for, it has fewer:
+    `make_plan(recipe, root).yields` says how many of each count.
+    """
+    plan = make_plan(recipe, Path(root), strict)
+    return ivl_shards.generate(DOTA, plan.recipe, out, source=source(plan), **options)

@@ -1,0 +1,151 @@
+"""Picture: the pixels of a source image, window by window, decoded once.
+
+Ordinary images are decoded whole by OpenCV. Huge ones are read from top to bottom by libvips,
+and only the rows that the current window covers are held.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import cv2
+import numpy as np
+import pyvips
+
+from ivl_shards import UserError
+from ivl_shards.schema import Array
+
+# Above this many pixels (192 MB) an image is streamed.
+WHOLE = 64_000_000
+# Rows decoded at a time; libvips buffers several times as many.
+_STRIP = 64
+_JPEG_END = b"\xff\xd9"
+_PNG_END = b"IEND\xaeB`\x82"
+_TAIL = 1 << 16
+
+
+class Picture(Protocol):
+    """An open image."""
+
+    def window(self, x0: int, y0: int, x1: int, y1: int) -> Array:
+        """Pixels (y1 - y0, x1 - x0, 3) in the order B, G, R."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """Height and width of an image, or what is wrong with it."""
+
+    height: int = 0
+    width: int = 0
+    fault: str = ""
+
+
+def read_header(path: Path) -> Header:
+    """Size of an image whose file is complete, as far as can be told without decoding it."""
+    try:
+        image = pyvips.Image.new_from_file(str(path), access="sequential")
+        header = Header(image.height, image.width)
+        if not _ends_well(path):
+            # The ending proves nothing for some files; decoding them does.
+            pyvips.Image.new_from_file(str(path), access="sequential", fail_on="truncated").avg()
+    except pyvips.Error as error:
+        return Header(fault=f"cannot be read: {_reason(error)}")
+    except OSError as error:
+        return Header(fault=f"cannot be read: {error.strerror}")
+    return header
+
+
+def _ends_well(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL))
+        tail = file.read()
+    if path.suffix.lower() == ".png":
+        return tail.endswith(_PNG_END)
+    return path.suffix.lower() in (".jpg", ".jpeg") and tail.endswith(_JPEG_END)
+
+
+def open_picture(path: Path, pixels: int) -> Picture:
+    """Open an image that has so many pixels."""
+    return Streamed(path) if pixels > WHOLE else Whole(path)
+
+
+class Whole:
+    """An image in memory."""
+
+    def __init__(self, path: Path) -> None:
+        # The labels mean the pixels as stored, whatever an EXIF tag says about turning them.
+        flags = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
+        try:
+            pixels = cv2.imdecode(np.fromfile(path, np.uint8), flags)
+        except (cv2.error, OSError) as error:
+            raise _damaged(path, error) from None
+        if pixels is None:
+            raise _damaged(path, "OpenCV cannot decode it")
+        self._pixels: Array = pixels
+
+    def window(self, x0: int, y0: int, x1: int, y1: int) -> Array:
+        return self._pixels[y0:y1, x0:x1]
+
+
+class Streamed:
+    """A huge image, of which a band of rows is in memory.
+
+    Windows should come from top to bottom; one above the band begins the file anew.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._restart()
+
+    def _restart(self) -> None:
+        try:
+            image = pyvips.Image.new_from_file(
+                str(self._path), access="sequential", fail_on="truncated"
+            )
+            self._region: Any = pyvips.Region.new(_as_rgb(image))
+        except pyvips.Error as error:
+            raise _damaged(self._path, _reason(error)) from None
+        self._height, self._width = image.height, image.width
+        self._strips: deque[Array] = deque()  # of _STRIP rows each, but for the image's last
+        self._top = self._bottom = 0  # the rows that the strips cover
+
+    def window(self, x0: int, y0: int, x1: int, y1: int) -> Array:
+        if y0 < self._top:
+            self._restart()
+        while self._bottom < y1:
+            self._drop_above(y0)
+            rows = min(_STRIP, self._height - self._bottom)
+            self._strips.append(self._fetch(self._bottom, rows))
+            self._bottom += rows
+        self._drop_above(y0)
+        columns = [strip[:, x0:x1, ::-1] for strip in self._strips]
+        return np.concatenate(columns)[y0 - self._top : y1 - self._top]
+
+    def _drop_above(self, y: int) -> None:
+        """Forget what is not needed again."""
+        while self._strips and self._top + len(self._strips[0]) <= y:
+            self._top += len(self._strips.popleft())
+
+    def _fetch(self, y: int, rows: int) -> Array:
+        try:
+            data = self._region.fetch(0, y, self._width, rows)
+        except pyvips.Error as error:
+            raise _damaged(self._path, _reason(error)) from None
+        return np.frombuffer(data, np.uint8).reshape(rows, self._width, 3)
+
+
+def _as_rgb(image: Any) -> Any:
+    """Eight bits a channel, three channels, as OpenCV would decode it."""
+    if image.interpretation not in ("srgb", "multiband") or image.bands < 3:
+        image = image.colourspace("srgb")
+    return image.extract_band(0, n=3).cast("uchar")
+
+
+def _reason(error: Any) -> str:
+    """The first line of what libvips says."""
+    return str(error).strip().splitlines()[-1].strip() if str(error).strip() else "unknown error"
+
+
+def _damaged(path: Path, why: object) -> UserError:
+    return UserError(f"{path}: damaged: {why}; take it away, or put it right, and run again")

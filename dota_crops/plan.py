@@ -1,0 +1,234 @@
+"""Plan: which crops a dataset consists of, before any pixel is decoded."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from dota_crops.folders import Complaint, find_split
+from dota_crops.recipe import DotaRecipe
+from dota_crops.scene import Scene, look
+from dota_crops.search import Pool, search
+from ivl_shards import UserError
+from ivl_shards.draws import Draws
+from ivl_shards.schema import Array
+
+NAME = "dota-crops"
+TURNS = 8
+# Windows of one image and count that are compared with each other: the table of pairs is small.
+_COMPARED = 1500
+
+
+@dataclass(frozen=True)
+class Crop:
+    """A window of an image, mirrored and turned."""
+
+    scene: int
+    window: tuple[int, int, int, int]
+    turn: int
+    count: int
+
+
+@dataclass
+class Yield:
+    """What a count gave."""
+
+    asked: int
+    given: int = 0
+    images: int = 0
+    """In which windows were found."""
+    windows: int = 0
+    """That were found."""
+    apart: int = 0
+    """Crops that keep the limit on overlap; what is above `given` was not needed."""
+
+
+@dataclass
+class Plan:
+    """Crops in the order of rows: by image, then from top to bottom."""
+
+    recipe: DotaRecipe
+    """With the number of crops there are, and the fingerprint of the source."""
+    scenes: list[Scene]
+    crops: list[Crop]
+    yields: dict[int, Yield]
+    unused: Counter[str]
+    """Images that were not used, by reason."""
+    rejected: Counter[str]
+    """Positions of windows that were no good, by reason."""
+    complaints: list[Complaint]
+
+
+def make_plan(recipe: DotaRecipe, root: Path, strict: bool = False) -> Plan:
+    """Find the crops that a recipe asks for in DOTA's images under a folder."""
+    gathered = _gather(recipe, root, strict)
+    crops, yields = _select(recipe, gathered)
+    if not crops:
+        raise UserError(_nothing(recipe, root, gathered))
+    used = sorted({crop.scene for crop in crops})
+    place = {k: row for row, k in enumerate(used)}
+    crops = [replace(crop, scene=place[crop.scene]) for crop in crops]
+    # From top to bottom, because huge images are read that way.
+    crops.sort(key=lambda crop: (crop.scene, crop.window[1], crop.window, crop.turn))
+    if len(used) < len(gathered.scenes):
+        gathered.unused["its crops were not needed"] = len(gathered.scenes) - len(used)
+    rejected: Counter[str] = Counter()
+    for pool in gathered.pools:
+        rejected.update(pool.rejected)
+    # Every image in which windows were found had a say in which were chosen.
+    source = hashlib.sha256(b"".join(scene.fingerprint for scene in gathered.scenes)).hexdigest()
+    return Plan(
+        recipe=replace(recipe, total=len(crops), asked=recipe.total, source_sha256=source),
+        scenes=[replace(gathered.scenes[k]) for k in used],  # afresh, without cached polygons
+        crops=crops,
+        yields=yields,
+        unused=gathered.unused,
+        rejected=rejected,
+        complaints=gathered.complaints,
+    )
+
+
+def _select(recipe: DotaRecipe, gathered: "_Gathered") -> tuple[list[Crop], dict[int, Yield]]:
+    """Crops of each count, spread over the images."""
+    yields = {count: Yield(asked) for count, asked in recipe.wanted().items()}
+    crops: list[Crop] = []
+    for count, of_count in yields.items():
+        supply = []
+        for k, (scene, pool) in enumerate(zip(gathered.scenes, gathered.pools, strict=True)):
+            windows = pool.windows[count]
+            rng = _draws(recipe, scene, "choose").at(count, 0)
+            chosen = choose(windows, recipe.limit, rng)
+            of_count.windows += len(windows)
+            of_count.images += len(windows) > 0
+            of_count.apart += len(chosen) * (TURNS if recipe.turns else 1)
+            supply.append(_crops_of(k, count, chosen, bool(recipe.turns), rng))
+        given = list(islice(_in_turn(supply), of_count.asked))
+        of_count.given = len(given)
+        crops += given
+    return crops, yields
+
+
+@dataclass
+class _Gathered:
+    scenes: list[Scene] = field(default_factory=list)
+    pools: list[Pool] = field(default_factory=list)
+    unused: Counter[str] = field(default_factory=Counter)
+    complaints: list[Complaint] = field(default_factory=list)
+
+
+def _gather(recipe: DotaRecipe, root: Path, strict: bool) -> _Gathered:
+    """Images that hold windows, sorted by name; with a limit on images, drawn by the seed."""
+    split = find_split(root, recipe.split)
+    gathered = _Gathered(complaints=_allowed(list(split.complaints), strict))
+    # A hash, not a shuffle: an image that is added to a folder changes the draw of no other.
+    pairs = split.pairs
+    if recipe.images is not None:
+        pairs = sorted(pairs, key=lambda pair: _lot(recipe, pair.name))
+    for n, pair in enumerate(pairs):
+        if len(gathered.scenes) == recipe.images:
+            gathered.unused["more than --images"] = len(pairs) - n
+            break
+        seen = look(pair, recipe.category, min(recipe.counts))
+        gathered.complaints += _allowed(seen.complaints, strict)
+        reason = seen.reason
+        if seen.scene is not None:
+            pool = search(recipe, seen.scene, _draws(recipe, seen.scene, "search").at(0, 0))
+            if any(len(windows) for windows in pool.windows.values()):
+                gathered.scenes.append(seen.scene)
+                gathered.pools.append(pool)
+                continue
+            reason = "no window fits"
+        gathered.unused[reason] += 1
+    order = sorted(range(len(gathered.scenes)), key=lambda k: gathered.scenes[k].name)
+    gathered.scenes = [gathered.scenes[k] for k in order]
+    gathered.pools = [gathered.pools[k] for k in order]
+    return gathered
+
+
+def _allowed(complaints: list[Complaint], strict: bool) -> list[Complaint]:
+    if strict and complaints:
+        raise UserError(f"{complaints[0]} (--strict)")
+    return complaints
+
+
+def _lot(recipe: DotaRecipe, name: str) -> bytes:
+    return hashlib.sha256(f"{NAME}\n{recipe.seed}\n{recipe.split}\n{name}".encode()).digest()
+
+
+def _draws(recipe: DotaRecipe, scene: Scene, purpose: str) -> Draws:
+    """Random numbers of one image: no other image has a say in them."""
+    return Draws(f"{NAME} {purpose} {scene.name}", recipe.seed, recipe.split)
+
+
+def choose(windows: Array, limit: float, rng: np.random.Generator) -> Array:
+    """Windows (m, 4) of which none covers more than the limit of another, in random order.
+
+    As many as a greedy choice finds: always the one that forbids the fewest others.
+    """
+    windows = windows[rng.permutation(len(windows))]
+    if limit >= 1:
+        return windows
+    windows = windows[:_COMPARED]
+    clash = shared(windows) > limit
+    np.fill_diagonal(clash, False)
+    free = np.ones(len(windows), bool)
+    degree = clash.sum(1)
+    chosen = []
+    while free.any():
+        k = int(np.argmin(np.where(free, degree, len(windows))))
+        gone = free & clash[k]
+        gone[k] = True
+        free &= ~gone
+        degree = degree - clash[gone].sum(0)
+        chosen.append(k)
+    return np.asarray(windows[rng.permutation(np.array(chosen, np.int64))])
+
+
+def shared(windows: Array) -> Array:
+    """How much of the smaller of each two windows (m, 4) the other covers, (m, m)."""
+    x0, y0, x1, y1 = windows.T
+    width = np.minimum(x1[:, None], x1) - np.maximum(x0[:, None], x0)
+    height = np.minimum(y1[:, None], y1) - np.maximum(y0[:, None], y0)
+    area = (x1 - x0) * (y1 - y0)
+    both = np.clip(width, 0, None) * np.clip(height, 0, None)
+    return np.asarray(both / np.minimum(area[:, None], area))
+
+
+def _crops_of(
+    scene: int, count: int, windows: Array, turns: bool, rng: np.random.Generator
+) -> Iterator[Crop]:
+    """Each window once, at random mirrored and turned; then again, turned another way."""
+    first = rng.integers(TURNS, size=len(windows)) if turns else np.zeros(len(windows), int)
+    for more in range(TURNS if turns else 1):
+        for window, turn in zip(windows.tolist(), first.tolist(), strict=True):
+            yield Crop(scene, tuple(window), (turn + more) % TURNS, count)
+
+
+def _in_turn(supply: list[Iterator[Crop]]) -> Iterator[Crop]:
+    """One crop of each image after another, until all are used up."""
+    while supply:
+        left = []
+        for crops in supply:
+            crop = next(crops, None)
+            if crop is not None:
+                left.append(crops)
+                yield crop
+        supply = left
+
+
+def _nothing(recipe: DotaRecipe, root: Path, gathered: _Gathered) -> str:
+    counts = (
+        f"{min(recipe.counts)}"
+        if len(recipe.counts) == 1
+        else (f"{min(recipe.counts)} to {max(recipe.counts)}")
+    )
+    why = ", ".join(f"{reason}: {number}" for reason, number in gathered.unused.items())
+    return (
+        f"{root}: no window of the split '{recipe.split}' holds {counts} objects of the class "
+        f"'{recipe.category}' (images: {why or 'none'}); try other --counts, a smaller --smallest "
+        "or a larger --zoom"
+    )

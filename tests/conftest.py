@@ -13,6 +13,9 @@ import shapes_gen
 from ivl_shards import Dataset, generate, open_dataset
 from photos import PHOTOS, PhotoRecipe
 
+# Tests draw with the faces of the pinned Python packages, whatever fonts are installed here.
+os.environ["IVL_FONTS"] = "/nonexistent"
+
 # Time limits of single examples would make tests fail on a busy machine.
 settings.register_profile("ivl", deadline=None)
 settings.load_profile("ivl")

@@ -29,9 +29,11 @@ def cluster():
 @pytest.mark.parametrize("shard_size", [None, 97], ids=["one file", "shards"])
 def test_the_content_is_the_same(cluster, case: Case, shard_size, tmp_path: Path) -> None:
     out = tmp_path / "data.h5"
+    recipe, source = case.prepare(tmp_path)
     generate(
-        case.generator, case.recipe, out, dask=cluster.scheduler_address, shard_size=shard_size
-    )
+        case.generator, recipe, out, source=source, dask=cluster.scheduler_address,
+        shard_size=shard_size,
+    )  # fmt: skip
     assert open_dataset(out).attributes["content_sha256"] == case.content
     assert list(problems(out)) == []
 

@@ -8,7 +8,6 @@ import cv2
 import h5py
 import numpy as np
 import pytest
-from dota_root import add_image, make_root, squares
 
 import dota_crops.extract
 from dota_crops import DotaRecipe, generate, make_plan, source
@@ -18,6 +17,7 @@ from dota_crops.plan import Crop, choose, shared
 from dota_crops.rule import judge, parse_cut
 from dota_crops.scene import look
 from dota_crops.statistics import shortages
+from dota_root import add_image, make_root, squares
 from ivl_shards import UserError, open_dataset
 
 RECIPE = DotaRecipe(counts=(3, 4, 5), total=60, effort=16)

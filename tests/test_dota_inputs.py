@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dota_root import HEADER, add_image, label_lines, make_root, squares
 
 from dota_crops import DotaRecipe, make_plan
+from dota_root import HEADER, add_image, label_lines, make_root, squares
 from ivl_shards import UserError
 
 RECIPE = DotaRecipe(counts=(3, 4), total=20, effort=8)

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from dota_root import HEADER, label_lines, squares
 
 from dota_crops.labels import parse_labels
+from dota_root import HEADER, label_lines, squares
 
 GOOD = "10 10 50 10 50 50 10 50 plane 0\n"
 

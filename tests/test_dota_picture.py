@@ -8,9 +8,9 @@ import cv2
 import numpy as np
 import pytest
 import pyvips
-from dota_root import add_image, squares
 
 from dota_crops.picture import Streamed, Whole, open_picture, read_header
+from dota_root import add_image, squares
 from ivl_shards import UserError, open_dataset
 
 HUGE = 20_000

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from icdar_tree import make_tree, pack
 
 from conftest import assert_one_line
 from icdar_blocks import LITERAL, PUBLISHED, generate, group_split, plan_dataset, search
 from icdar_blocks.search import count_readings, readings
+from icdar_tree import make_tree, pack
 from ivl_shards import Dataset, Sample, UserError, open_dataset
 
 REAL = Path(os.environ.get("IVL_DATA", "")) / "icdar13"

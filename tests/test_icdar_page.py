@@ -3,10 +3,10 @@
 import shutil
 
 import pytest
-from icdar_tree import make_tree
 
 from icdar_blocks import group_split
 from icdar_blocks.page import write_page
+from icdar_tree import make_tree
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ import zipfile
 
 import numpy as np
 import pytest
-from icdar_tree import make_tree, pack
 
 from icdar_blocks.archive import Archive
 from icdar_blocks.scenes import read_split
 from icdar_blocks.truth import parse_boxes, parse_truth
+from icdar_tree import make_tree, pack
 from ivl_shards import UserError
 
 TEST = b'38, 43, 920, 215, "Tiredness"\n275, 264, 665, 450, "kills"\n0, 699, 77, 830, "A"\n'

@@ -5,7 +5,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 ALLOWED = {
+    "dota_crops": {"ivl_shards"},
     "fonts": {"ivl_shards"},
+    "icdar_blocks": {"ivl_shards"},
     "ivl_shards": set(),
     "shapes_gen": {"ivl_shards"},
     "textblocks_gen": {"fonts", "ivl_shards"},

@@ -5,6 +5,7 @@ ivl-shards verify test.h5
 ivl-shards preview test.h5 --out sheet.png
 ivl-shards preview test.h5 --out gallery.html
 ivl-shards export test.h5 --format webdataset out/
+ivl-shards export test.h5 --format coco out/
 """
 
 import json
@@ -94,14 +95,17 @@ def preview(dataset: Path, out: Path, limit: int | None) -> None:
 @cli.command("export", epilog="Example: ivl-shards export test.h5 --format files out/")
 @_DATASET
 @click.option("--format", "format_", required=True, type=click.Choice(sorted(FORMATS)))
+@click.option("--level", help="With --format icdar: word (the default) or line.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.argument("out", type=click.Path(path_type=Path))
-def export_(dataset: Path, format_: str, quiet: bool, out: Path) -> None:
-    """Write a dataset as ordinary files or as tar files for WebDataset."""
+def export_(dataset: Path, format_: str, level: str | None, quiet: bool, out: Path) -> None:
+    """Write a dataset as files that other tools read: plain ones, WebDataset, COCO, ICDAR."""
+    require(level is None or format_ == "icdar", "--level is for --format icdar")
+    options = {"level": level} if level else {}
     opened = open_dataset(dataset)
     with show_progress(len(opened), quiet) as report:
         report(0)
-        for _ in export(opened, format_, out):
+        for _ in export(opened, format_, out, **options):
             report(1)
     if not quiet:
         click.echo(f"{out}: {len(opened):,} samples")

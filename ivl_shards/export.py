@@ -1,4 +1,4 @@
-"""Export: a dataset as ordinary files, or as tar files for WebDataset."""
+"""Export: a dataset as ordinary files, as tar files for WebDataset, or in others' formats."""
 
 import io
 import json
@@ -9,14 +9,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 
+from ivl_shards.coco import write_coco
 from ivl_shards.disk import TEMPORARY, explained
-from ivl_shards.errors import UserError
+from ivl_shards.errors import Damage, UserError
+from ivl_shards.icdar import write_icdar
+from ivl_shards.labels import plain
+from ivl_shards.outlines import Mismatch
+from ivl_shards.picture import picture_bytes, picture_ending, png
 from ivl_shards.reader import Dataset
 from ivl_shards.sample import Sample
-from ivl_shards.schema import DIGEST, ENCODED, MEMORY, Array
+from ivl_shards.schema import DIGEST, MEMORY, Array
 
 # Samples in a tar file.
 _TAR = 1000
@@ -26,14 +30,11 @@ Files = dict[str, bytes]
 
 def sample_files(dataset: Dataset, i: int) -> Files:
     """A sample as files, by ending: the image, maps as PNG or .npy, and all labels as JSON."""
-    sample = dataset[i]
+    sample = Sample(dataset.unpadded(i), dataset.schema.sequence)
     files: Files = {}
-    if dataset.schema["image"].storage == ENCODED:
-        files["jpg"] = dataset.stored(i)["image"].tobytes()
-    else:
-        files["png"] = _png(sample.image)
+    files[picture_ending(dataset.schema)] = picture_bytes(dataset.schema, sample)
     if "steps" in sample:
-        files["steps.png"] = _png(sample["steps"])
+        files["steps.png"] = png(sample["steps"])
     if MEMORY in sample:
         files["memory.npy"] = _npy(sample.dense_memory())
     files["json"] = json.dumps(_labels(dataset, sample), ensure_ascii=False).encode()
@@ -46,19 +47,8 @@ def _labels(dataset: Dataset, sample: Sample) -> dict[str, Any]:
         if field.name in ("image", "steps", MEMORY):
             continue
         value = sample[field.name]
-        labels[field.name] = value.tobytes().hex() if field.name == DIGEST else _plain(value)
+        labels[field.name] = value.tobytes().hex() if field.name == DIGEST else plain(value)
     return labels
-
-
-def _plain(value: Array) -> Any:
-    """Numbers and texts as JSON has them."""
-    return np.strings.decode(value, "utf-8").tolist() if value.dtype.kind == "S" else value.tolist()
-
-
-def _png(pixels: Array) -> bytes:
-    ordered = pixels if pixels.ndim == 2 else cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR)
-    data: bytes = cv2.imencode(".png", ordered)[1].tobytes()
-    return data
 
 
 def _npy(array: Array) -> bytes:
@@ -101,22 +91,31 @@ def write_webdataset(dataset: Dataset, folder: Path) -> Iterator[int]:
                 yield i + 1
 
 
-FORMATS: dict[str, Callable[[Dataset, Path], Iterator[int]]] = {
+FORMATS: dict[str, Callable[..., Iterator[int]]] = {
+    "coco": write_coco,
     "files": write_files,
+    "icdar": write_icdar,
     "webdataset": write_webdataset,
 }
 
 
-def export(dataset: Dataset, format_: str, out: Path) -> Iterator[int]:
-    """Write the dataset to a new folder, which appears when it is whole; yields the number done."""
+def export(dataset: Dataset, format_: str, out: Path, **options: Any) -> Iterator[int]:
+    """Write the dataset to a new folder, which appears when it is whole; yields the number done.
+
+    Options are those of the format's function.
+    """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UserError(f"{out}: is there already and not empty: give a new folder")
     temporary = out.with_name(f"{out.name}.{os.getpid()}{TEMPORARY}")
+    done = 0
     try:
         temporary.mkdir()
         (temporary / "dataset.json").write_bytes(about(dataset))
-        yield from FORMATS[format_](dataset, temporary)
+        for done in FORMATS[format_](dataset, temporary, **options):
+            yield done
         temporary.rename(out)
+    except Mismatch as error:
+        raise Damage(f"{dataset.path}: sample {done}: {error}") from None
     except OSError as error:
         raise explained(out, error) from None
     finally:

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from ivl_shards.errors import UserError
 from ivl_shards.labels import plain
-from ivl_shards.outlines import Fields, Outlines, find_outlines, step_noun
+from ivl_shards.outlines import Fields, Outlines, find_outlines
 from ivl_shards.picture import picture_bytes, picture_ending, picture_size
 from ivl_shards.polygon import area, clip
 from ivl_shards.reader import Dataset
@@ -37,8 +37,7 @@ def list_categories(dataset: Dataset, outlines: list[Outlines]) -> list[Category
 def _only_class(dataset: Dataset, outlines: Outlines) -> str:
     """What things without a field of classes are called: the recipe may have chosen one class."""
     chosen = dataset.recipe.get("category")
-    named = isinstance(chosen, str) and outlines.noun == step_noun(dataset.schema)
-    return str(chosen) if named else outlines.noun
+    return chosen if isinstance(chosen, str) and outlines.of_steps else outlines.noun
 
 
 def annotate(

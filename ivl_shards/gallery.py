@@ -6,12 +6,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import cv2
-
+from ivl_shards.labels import plain
+from ivl_shards.outlines import Outlines, find_outlines, step_text
 from ivl_shards.pick import count_noun, pick_samples
+from ivl_shards.picture import picture_bytes, picture_ending, png
 from ivl_shards.reader import Dataset
 from ivl_shards.sample import Sample
-from ivl_shards.schema import DIGEST, ENCODED, MEMORY, Array
+from ivl_shards.schema import DIGEST, MEMORY, Array
 
 _SHOWN_APART = {"image", "image_size", "steps", MEMORY, DIGEST}
 
@@ -46,26 +47,30 @@ def _describe(dataset: Dataset, i: int) -> dict[str, Any]:
         "length": sample.length,
         "width": sample.image.shape[1],
         "height": sample.image.shape[0],
-        "image": _image_url(dataset, i, sample),
+        "image": _image_url(dataset, i),
+        "outlines": [_outline(o, sample) for o in find_outlines(dataset.schema)],
+        "texts": plain(sample[said]) if (said := step_text(dataset.schema)) else [],
         "fields": _texts(dataset, sample),
     }
     if "steps" in sample:
-        described["steps"] = _png_url(sample["steps"].astype("u1"))
+        described["steps"] = _url("png", png(sample["steps"].astype("u1")))
     else:
         described["centres"] = sample["centres"].round(3).tolist()
         described["sigma"] = float(sample["sigma"])
     return described
 
 
-def _image_url(dataset: Dataset, i: int, sample: Sample) -> str:
-    if dataset.schema["image"].storage == ENCODED:
-        return _url("jpeg", dataset.stored(i)["image"].tobytes())
-    return _png_url(sample.image)
+def _image_url(dataset: Dataset, i: int) -> str:
+    kind = "jpeg" if picture_ending(dataset.schema) == "jpg" else "png"
+    return _url(kind, picture_bytes(dataset.schema, dataset.unpadded(i)))
 
 
-def _png_url(pixels: Array) -> str:
-    ordered = pixels if pixels.ndim == 2 else cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR)
-    return _url("png", cv2.imencode(".png", ordered)[1].tobytes())
+def _outline(outlines: Outlines, sample: Sample) -> dict[str, Any]:
+    return {
+        "noun": outlines.noun,
+        "of_steps": outlines.of_steps,
+        "quads": outlines.quads(sample).round(2).reshape(-1, 8).tolist(),
+    }
 
 
 def _url(kind: str, data: bytes) -> str:
@@ -82,10 +87,11 @@ def _texts(dataset: Dataset, sample: Sample) -> dict[str, str]:
 
 
 def _text(value: Array, classes: tuple[str, ...]) -> str:
-    if value.ndim > 1:
-        return "\n".join(_text(row, classes) for row in value)
+    if value.ndim > 1:  # a line each, with all corners of a quad
+        return "\n".join(_text(row.ravel(), classes) for row in value)
     items = [value.item()] if value.ndim == 0 else value.tolist()
-    return ", ".join(_word(item, classes) for item in items)
+    # Texts may have commas of their own.
+    return ("\n" if value.dtype.kind == "S" else ", ").join(_word(item, classes) for item in items)
 
 
 def _word(item: Any, classes: tuple[str, ...]) -> str:

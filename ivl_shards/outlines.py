@@ -32,6 +32,8 @@ class Outlines:
     """What is outlined, such as `line`, `word` or `object`."""
     field: str
     """The field of the quads or boxes."""
+    of_steps: bool
+    """Whether there is one for each step."""
     text: str = ""
     """The field of what each says."""
     parent: str = ""
@@ -70,7 +72,7 @@ def find_outlines(schema: Schema) -> list[Outlines]:
             if noun not in chosen or field.shape[1:] == (4, 2):  # a quad is closer than a box
                 chosen[noun] = field
     found = [_about(schema, noun, field) for noun, field in chosen.items()]
-    return sorted(found, key=lambda o: (o.noun != step_noun(schema), not o.parent))
+    return sorted(found, key=lambda o: (not o.of_steps, not o.parent))
 
 
 def step_noun(schema: Schema) -> str:
@@ -123,6 +125,7 @@ def _about(schema: Schema, noun: str, field: Field) -> Outlines:
     return Outlines(
         noun,
         field.name,
+        of_steps=field.counted_by == schema.sequence,
         text=text,
         parent=parent and f"{noun}_{parent}",
         parent_text="" if text else parent_text,

@@ -1,12 +1,14 @@
-"""Sheet: a contact sheet, one row of samples a count, the memory drawn over them."""
+"""Sheet: a contact sheet, one row of samples a count, memory and outlines drawn over them."""
 
 import colorsys
+from collections.abc import Sequence
 from pathlib import Path
 
 import cv2
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from ivl_shards.outlines import Outlines, find_outlines
 from ivl_shards.pick import count_noun, pick_samples
 from ivl_shards.reader import Dataset
 from ivl_shards.sample import Sample
@@ -17,6 +19,9 @@ _CAPTION = 22
 _SIDE = 520  # the largest image of a sheet is scaled to at most this, the others alike
 _LARGEST_SCALE = 2
 _STRENGTH = 0.45  # of the memory over the image
+_SHIFT = 4  # OpenCV's fixed-point coordinates: sixteenths of a pixel
+_STRENGTH_OUTLINED = 0.25  # the same where outlines tell the steps apart: text stays legible
+_PART, _FAINT = (255, 255, 255), 0.5  # colour and strength of the outlines of a step's parts
 _PAPER, _TEXT, _MUTED = (250, 250, 248), (30, 30, 30), (120, 120, 120)
 
 Colour = tuple[int, int, int]
@@ -27,7 +32,11 @@ def draw_sheet(dataset: Dataset, columns: int, most_rows: int = 24) -> Image.Ima
     picked = pick_samples(dataset, columns * min(most_rows, len(np.unique(dataset.lengths))))
     side = max(max(dataset[found[0]].image.shape[:2]) for found in picked.values())
     scale = min(_LARGEST_SCALE, _SIDE // side) or _SIDE / side  # whole: pixels stay square
-    rows = [(n, [draw_tile(dataset[i], scale) for i in found]) for n, found in picked.items()]
+    # Objects to count are ringed at their centres; outlines would hide small ones.
+    outlines = find_outlines(dataset.schema) if dataset.schema.memory == "steps" else []
+    rows = [
+        (n, [draw_tile(dataset[i], scale, outlines) for i in found]) for n, found in picked.items()
+    ]
     width = max(sum(t.width + _GAP for t in tiles) for _, tiles in rows) + _GAP
     height = sum(max(t.height for t in tiles) + _CAPTION + _GAP for _, tiles in rows) + 2 * _CAPTION
     sheet = Image.new("RGB", (max(width, 480), height + _GAP), _PAPER)
@@ -55,15 +64,17 @@ def write_sheet(dataset: Dataset, out: Path, columns: int = 8) -> None:
     draw_sheet(dataset, columns).save(out)
 
 
-def draw_tile(sample: Sample, scale: float) -> Image.Image:
-    """A sample with each step of its memory in a colour of its own, numbered."""
+def draw_tile(sample: Sample, scale: float, outlines: Sequence[Outlines] = ()) -> Image.Image:
+    """A sample with each step of its memory in a colour of its own, numbered and outlined."""
     pixels = sample.image if sample.image.ndim == 3 else np.repeat(sample.image[..., None], 3, 2)
     colours = [step_colour(t, sample.length) for t in range(sample.length)]
-    tinted = _tint(pixels, sample, colours)
+    tinted = _tint(pixels, sample, colours, _STRENGTH_OUTLINED if outlines else _STRENGTH)
     height, width = pixels.shape[:2]
     shape = (max(1, round(width * scale)), max(1, round(height * scale)))
     filter_ = cv2.INTER_NEAREST if scale >= 1 else cv2.INTER_AREA
-    tile = Image.fromarray(cv2.resize(tinted, shape, interpolation=filter_))
+    resized = cv2.resize(tinted, shape, interpolation=filter_)
+    draw_outlines(resized, sample, scale, outlines, colours)
+    tile = Image.fromarray(resized)
     draw = ImageDraw.Draw(tile)
     font = ImageFont.load_default(12)
     for t, (x, y) in enumerate(_places(sample)):
@@ -74,6 +85,24 @@ def draw_tile(sample: Sample, scale: float) -> Image.Image:
             stroke_fill="black",
         )  # fmt: skip
     return tile
+
+
+def draw_outlines(
+    pixels: Array, sample: Sample, scale: float, outlines: Sequence[Outlines],
+    colours: list[Colour],
+) -> None:  # fmt: skip
+    """Hairlines around the steps in the steps' colours; below them, fainter, around their parts."""
+    for o in reversed(outlines):
+        if not o.of_steps and not o.parent:
+            continue  # characters: too fine for a sheet
+        # A pixel's centre is at a half for us, at a whole number for OpenCV.
+        corners = np.rint((o.quads(sample) * scale - 0.5) * (1 << _SHIFT)).astype(np.int32)
+        drawn = pixels.copy()
+        for k, quad in enumerate(corners):
+            colour = colours[k] if o.of_steps else _PART
+            cv2.polylines(drawn, [quad], True, colour, 1, cv2.LINE_AA, _SHIFT)
+        weight = 1.0 if o.of_steps else _FAINT
+        cv2.addWeighted(drawn, weight, pixels, 1 - weight, 0, pixels)
 
 
 def _ring(draw: ImageDraw.ImageDraw, x: float, y: float, radius: float, colour: Colour) -> None:
@@ -88,11 +117,11 @@ def step_colour(t: int, length: int) -> Colour:
     return round(255 * r), round(255 * g), round(255 * b)
 
 
-def _tint(pixels: Array, sample: Sample, colours: list[Colour]) -> Array:
+def _tint(pixels: Array, sample: Sample, colours: list[Colour], strength: float) -> Array:
     tinted = pixels.astype(np.float32)
     for t, colour in enumerate(colours):
         added = sample.memory(t + 1) - sample.memory(t)  # (H, W): what this step adds
-        weight = _STRENGTH * np.clip(added, 0, 1)[..., None]
+        weight = strength * np.clip(added, 0, 1)[..., None]
         tinted += weight * (np.array(colour, np.float32) - tinted)
     return tinted.round().astype(np.uint8)
 

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 import shapes_gen
+import textblocks_gen
 from shapes_gen import ColouredRecipe, ToyRecipe
+from textblocks_gen import TextRecipe
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "docs" / "SHARDS.md", ROOT / "docs" / "SHAPES.md"]
@@ -23,6 +25,7 @@ def commands(page: Path) -> list[str]:
 def test_every_command_works(page: Path, run, tmp_path: Path) -> None:
     shapes_gen.generate(ColouredRecipe((3, 10), 4), tmp_path / "given.h5", workers=1)
     shapes_gen.generate(ToyRecipe((1, 3), 4), tmp_path / "toy-test.h5", workers=1)
+    textblocks_gen.generate(TextRecipe((1, 3), 4), tmp_path / "text.h5", workers=1)
     found = commands(page)
     assert len(found) >= 5
     for k, line in enumerate(found):

@@ -4,12 +4,16 @@ import base64
 import io
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from given import make_given
+from ivl_shards.outlines import find_outlines
 from ivl_shards.pick import pick_samples
+from ivl_shards.sheet import draw_tile
 from photos import PhotoRecipe
 from shapes_gen import ColouredRecipe, ToyRecipe
 
@@ -40,6 +44,24 @@ def test_samples_are_picked_from_all_counts(make) -> None:
     assert {0, 19} <= set(few)
 
 
+def test_the_sheet_outlines_lines_and_words(tmp_path: Path) -> None:
+    dataset = make_given("text", tmp_path)
+    sample, outlines = dataset[1], find_outlines(dataset.schema)
+    assert [o.noun for o in outlines] == ["line", "word", "char"]
+    lines, both = (
+        np.asarray(draw_tile(sample, 2, outlines[:n])).astype(int) for n in (1, 2)
+    )  # (H, W, 3)
+    # The first step is red; its outline is where its quad is, at twice the size.
+    red = lines[..., 0] - lines[..., 1:].max(2) > 150
+    ys, xs = np.nonzero(red)
+    quad = 2 * sample["line_quad"][0]
+    assert np.abs(quad.min(0) - (xs.min(), ys.min())).max() <= 2
+    assert np.abs(quad.max(0) - (xs.max(), ys.max())).max() <= 2
+    # Words add white to it, and characters nothing: they would hide the text.
+    assert (both - lines).max() > 50
+    assert np.array_equal(both, np.asarray(draw_tile(sample, 2, outlines)))
+
+
 @pytest.fixture(scope="module")
 def browser():
     program = shutil.which("chromium")
@@ -61,19 +83,25 @@ def canvas(page) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(url.split(",")[1]))).convert("RGB"))
 
 
-@pytest.mark.browser
-@pytest.mark.parametrize("name", RECIPES)
-def test_the_gallery_pages_and_steps(make, run, browser, tmp_path: Path, name: str) -> None:
-    dataset = make(RECIPES[name])
-    assert run("ivl-shards", "preview", "data.h5", "--out", "gallery.html").returncode == 0
+def open_page(browser, path: Path) -> tuple[Any, list[str]]:
+    """The page, and what it complains of: errors, messages, anything asked of the net."""
     page = browser.new_page()
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("request", lambda r: None if r.url.startswith(("file:", "data:"))
             else complaints.append(r.url))  # fmt: skip
-    page.goto((tmp_path / "gallery.html").as_uri())
+    page.goto(path.as_uri())
     page.wait_for_selector("canvas[data-shown='0:0']")
+    return page, complaints
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_gallery_pages_and_steps(make, run, browser, tmp_path: Path, name: str) -> None:
+    dataset = make(RECIPES[name])
+    assert run("ivl-shards", "preview", "data.h5", "--out", "gallery.html").returncode == 0
+    page, complaints = open_page(browser, tmp_path / "gallery.html")
     page.click("#next")
     page.wait_for_selector("canvas[data-shown='1:0']")
     sample = dataset[1]
@@ -103,5 +131,54 @@ def test_the_gallery_pages_and_steps(make, run, browser, tmp_path: Path, name: s
     page.wait_for_selector(f"canvas[data-shown='{len(dataset) - 1}:0']")
     page.click("#play")
     page.wait_for_selector(f"canvas[data-shown='{len(dataset) - 1}:1']")
+    assert complaints == []
+    page.close()
+
+
+def drawn_quads(page, selector: str) -> np.ndarray:
+    """Corners of the polygons, (K, 4, 2), in pixels of the image."""
+    points = page.eval_on_selector_all(selector, "all => all.map(p => p.getAttribute('points'))")
+    return np.array([text.split() for text in points], float).reshape(-1, 4, 2)
+
+
+@pytest.mark.browser
+def test_the_gallery_shows_quads_and_the_text_of_the_step(run, browser, tmp_path: Path) -> None:
+    dataset = make_given("text", tmp_path)
+    assert run("ivl-shards", "preview", "data.h5", "--out", "gallery.html").returncode == 0
+    page, complaints = open_page(browser, tmp_path / "gallery.html")
+    page.click("#next")
+    sample = dataset[1]
+    for t in range(sample.length + 1):
+        page.locator("#step").fill(str(t))
+        page.wait_for_selector(f"canvas[data-shown='1:{t}']")
+        said = sample["line_text"][t].decode() if t < sample.length else "(end)"
+        assert page.inner_text("#says") == said
+        lines = drawn_quads(page, "#quads .steps polygon")
+        assert np.abs(lines - sample["line_quad"]).max() < 0.006
+        assert len(drawn_quads(page, "#quads .seen")) == t
+        assert len(drawn_quads(page, "#quads .next")) == (t < sample.length)
+    assert np.abs(drawn_quads(page, "[data-noun=word] *") - sample["word_quad"]).max() < 0.006
+    # The overlay lies on the image, however large it is shown.
+    one, two = page.locator("#view").bounding_box(), page.locator("#quads").bounding_box()
+    assert all(abs(one[side] - two[side]) < 0.5 for side in one)
+    page.uncheck("#outlined")
+    page.wait_for_function("!document.querySelector('#quads polygon')")
+    assert complaints == []
+    page.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["dota", "icdar", "photos"])
+def test_the_gallery_shows_what_there_is(run, browser, tmp_path: Path, name: str) -> None:
+    dataset = make_given(name, tmp_path)
+    assert run("ivl-shards", "preview", "data.h5", "--out", "gallery.html").returncode == 0
+    page, complaints = open_page(browser, tmp_path / "gallery.html")
+    assert page.is_visible("#outlined") == (name != "photos")
+    assert page.is_visible("#says") == (name != "dota")
+    if name != "dota":
+        field = "text" if name == "photos" else "line_text"
+        assert page.inner_text("#says") == dataset[0][field][0].decode()
+    shown = drawn_quads(page, "#quads .steps polygon")
+    assert len(shown) == (0 if name == "photos" else dataset[0].length)
     assert complaints == []
     page.close()

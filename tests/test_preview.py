@@ -48,18 +48,17 @@ def test_the_sheet_outlines_lines_and_words(tmp_path: Path) -> None:
     dataset = make_given("text", tmp_path)
     sample, outlines = dataset[1], find_outlines(dataset.schema)
     assert [o.noun for o in outlines] == ["line", "word", "char"]
-    lines, both = (
-        np.asarray(draw_tile(sample, 2, outlines[:n])).astype(int) for n in (1, 2)
-    )  # (H, W, 3)
-    # The first step is red; its outline is where its quad is, at twice the size.
-    red = lines[..., 0] - lines[..., 1:].max(2) > 150
-    ys, xs = np.nonzero(red)
-    quad = 2 * sample["line_quad"][0]
-    assert np.abs(quad.min(0) - (xs.min(), ys.min())).max() <= 2
-    assert np.abs(quad.max(0) - (xs.max(), ys.max())).max() <= 2
-    # Words add white to it, and characters nothing: they would hide the text.
-    assert (both - lines).max() > 50
-    assert np.array_equal(both, np.asarray(draw_tile(sample, 2, outlines)))
+    # Characters alone: nothing is drawn, they would hide the text.
+    none, lines, both, all_ = (
+        np.asarray(draw_tile(sample, 2, some)).astype(int)  # (H, W, 3)
+        for some in (outlines[2:], outlines[:1], outlines[:2], outlines)
+    )
+    ys, xs = np.nonzero((lines != none).any(2))
+    corners = 2 * sample["line_quad"].reshape(-1, 2)
+    assert np.abs(corners.min(0) - (xs.min(), ys.min())).max() <= 2
+    assert np.abs(corners.max(0) - (xs.max(), ys.max())).max() <= 2
+    assert (both != lines).any()
+    assert np.array_equal(both, all_)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from textblocks_gen.recipe import TextRecipe
 from textblocks_gen.typeface import Typefaces
 from textblocks_gen.typeset import box_quads
 from textblocks_gen.warp import draw_warp
-from textblocks_gen.words import draw_case
+from textblocks_gen.words import WORD_BYTES, draw_case
 
 # Pixels around the text that shadow, outline and blur may reach.
 _REACH = 4
@@ -172,4 +172,4 @@ def _characters(studio: Studio, block: Block, homography: Array, face: int) -> d
 
 def line_bytes(recipe: TextRecipe) -> int:
     """Room for the text of a line, in bytes of UTF-8."""
-    return 48 * recipe.most_words
+    return (WORD_BYTES + 2) * recipe.most_words

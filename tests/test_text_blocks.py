@@ -269,7 +269,7 @@ def test_busy_grounds_are_calmed_until_text_can_be_read() -> None:
 def test_the_rasteriser_fills_by_area() -> None:
     """A square of known size off the grid: each pixel is covered as much as it is."""
     points = np.array([[0, 0], [2.5, 0], [2.5, 2.5], [0, 2.5]], np.float32)
-    area = np.zeros((8, 12), np.float32)
+    area = np.zeros((9, 12), np.float32)
     mask = np.zeros((8, 10), np.uint8)
     box = fill_glyphs(
         points, np.array([0, 4], np.int32), np.array([0, 1], np.int32), np.array([0]),

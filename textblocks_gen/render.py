@@ -61,8 +61,8 @@ def make_grain(recipe: TextRecipe) -> Array:
 def render(studio: Studio, canvas: Canvas, count: int, rng: np.random.Generator) -> Sample:
     """One block of text."""
     recipe = studio.recipe
-    face, align = (int(v) for v in rng.integers((len(studio.faces), len(ALIGNMENTS))))
-    draws = rng.random(16).tolist()
+    which, aligned, *draws = rng.random(18).tolist()
+    face, align = int(which * len(studio.faces)), int(aligned * len(ALIGNMENTS))
     case = draw_case(recipe, draws[0], studio.caps_only[face])
     block = draw_block(
         recipe, studio.faces, face, studio.index, studio.words, count, case, align, rng

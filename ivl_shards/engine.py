@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import json
+import logging
 import multiprocessing
 import os
 import signal
@@ -257,6 +258,7 @@ def _dask_executor(address: str) -> Iterator[Executor]:
 def _start_worker() -> None:
     """Leave Ctrl-C to the parent, and end when the parent does, even if it is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logging.disable(logging.WARNING)  # the parent has said it already
     parent = multiprocessing.parent_process()
 
     def watch() -> None:

@@ -33,7 +33,8 @@ class ShardWriter:
         self._disk = disk
         self._schema = schema
         self._samples = samples
-        self._row = 0
+        self._row = 0  # written
+        self._filled = 0  # waiting in the blocks
         self._content = hashlib.sha256()
         self._datasets = {f.name: create_dataset(file, f, samples) for f in schema}
         self._blocks = {f.name: _new_block(f) for f in schema if f.storage != DEFLATE}
@@ -45,50 +46,53 @@ class ShardWriter:
         for field in self._schema:
             value = _typed(field, fields[field.name])
             if field.storage == DEFLATE:
-                self._write_chunk(field, zlib_ng.compress(pad(field, value).data, _LEVEL))
+                packed = zlib_ng.compress(pad(field, value).data, _LEVEL)
+                self._write_chunk(field, self._row + self._filled, packed)
             elif field.storage == PLAIN:
-                self._blocks[field.name][self._row % _BLOCK] = pad(field, value)
+                self._blocks[field.name][self._filled] = pad(field, value)
             else:
-                self._blocks[field.name][self._row % _BLOCK] = value
-        self._advance(fields[DIGEST].tobytes())
+                self._blocks[field.name][self._filled] = value
+        self._filled += 1
+        if self._filled == _BLOCK:
+            self._flush()
 
     def append_shard(self, path: Path) -> None:
         """Add all samples of a finished shard of the same schema, as they are stored."""
+        self._flush()
         with h5py.File(path, "r") as shard:
-            for start in range(0, len(shard[DIGEST]), _BLOCK):
-                self._append_rows(shard, start, min(start + _BLOCK, len(shard[DIGEST])))
+            total = len(shard[DIGEST])
+            for field in self._schema:
+                if field.storage == DEFLATE:
+                    self._copy_chunks(field, shard[field.name].id, total)
+            for start in range(0, total, _BLOCK):
+                stop = min(start + _BLOCK, total)
+                self._write_rows({name: shard[name][start:stop] for name in self._blocks})
 
-    def _append_rows(self, shard: Any, start: int, stop: int) -> None:
-        rows = {name: shard[name][start:stop] for name in self._blocks}
-        packed = [
-            (field, shard[field.name].id) for field in self._schema if field.storage == DEFLATE
-        ]
-        for i in range(stop - start):
-            for name, block in self._blocks.items():
-                block[self._row % _BLOCK] = rows[name][i]
-            for field, chunks in packed:
-                offset = (start + i, *(0 for _ in field.shape))
-                self._write_chunk(field, chunks.read_direct_chunk(offset)[1])
-            self._advance(rows[DIGEST][i].tobytes())
+    def _copy_chunks(self, field: Field, chunks: Any, total: int) -> None:
+        rest = tuple(0 for _ in field.shape)
+        for i in range(total):
+            self._write_chunk(field, self._row + i, chunks.read_direct_chunk((i, *rest))[1])
 
-    def _write_chunk(self, field: Field, data: bytes) -> None:
-        offset = (self._row, *(0 for _ in field.shape))
+    def _write_chunk(self, field: Field, row: int, data: bytes) -> None:
+        offset = (row, *(0 for _ in field.shape))
         self._datasets[field.name].id.write_direct_chunk(offset, data)
 
-    def _advance(self, sample_digest: bytes) -> None:
-        self._content.update(sample_digest)
-        self._row += 1
-        if self._row % _BLOCK == 0 or self._row == self._samples:
-            self._flush()
-
     def _flush(self) -> None:
-        start = (self._row - 1) // _BLOCK * _BLOCK
-        for name, block in self._blocks.items():
-            _write_rows(self._datasets[name], start, block[: self._row - start])
+        """Write the rows that wait."""
+        if self._filled:
+            self._write_rows({name: block[: self._filled] for name, block in self._blocks.items()})
+            self._filled = 0
+
+    def _write_rows(self, rows: Mapping[str, Array]) -> None:
+        for name, values in rows.items():
+            _write_rows(self._datasets[name], self._row, values)
+        self._content.update(rows[DIGEST].tobytes())
+        self._row += len(rows[DIGEST])
         self._disk.check()
 
     def finish(self) -> None:
         """Write the checksum of the content. Every promised row must be there."""
+        self._flush()
         if self._row != self._samples:
             raise ValueError(f"{self._row} samples were appended, {self._samples} were promised")
         self._file.attrs["content_sha256"] = self._content.hexdigest()

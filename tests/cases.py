@@ -77,7 +77,7 @@ CASES = {
         "8c163bab8312fbf7d2c699de69286fadbfe6fbd174c709340e9a1ded4832810a",
         _drawn(PhotoRecipe(counts=(1, 2), total=600)),
     ),
-    "text": Case(TEXT, "1824b3ffcec847963df184ad1b899ae18adddb7257480f437eb6da40a57f6c06", _text),
+    "text": Case(TEXT, "d6dce7bd2f1ecbe4f4dd5f0c0e6236d1b27c85462c0a70ac4bb43613081fcf0e", _text),
     "dota": Case(
         DOTA, "794c02de7aad8813ad57b2fe0a6f8f414b3332e359a17c1d27b84361785f0c7a", _dota, drawn=False
     ),

@@ -169,7 +169,7 @@ def crop(pool: Pool, rng: Rng, height: int, width: int) -> Background:
     top, left = int(down * (tall - height + 1)), int(across * (wide - width + 1))
     flat = image.reshape(tall, wide * 3)[top : top + height, left * 3 : (left + width) * 3]
     shift = _DARKEST + int(light * (_LIGHTEST - _DARKEST + 1))
-    # In two dimensions OpenCV adds a number to bytes, saturating, in one vectorised pass.
-    pixels = cv2.add(flat, shift) if shift >= 0 else cv2.subtract(flat, -shift)
-    pixels = pixels.reshape(height, width, 3)
+    # Two arrays of bytes are added, saturating, in one vectorised pass; a number is not.
+    by = np.full(flat.shape, abs(shift), np.uint8)
+    pixels = (cv2.add(flat, by) if shift >= 0 else cv2.subtract(flat, by)).reshape(height, width, 3)
     return Background(cv2.flip(pixels, 1) if mirror < 0.5 else pixels, number)

@@ -8,8 +8,9 @@ import numpy as np
 from ivl_shards.schema import Array
 
 Colour = tuple[int, int, int]
-# Every so many pixels of the ground are looked at, in both directions: its grain counts, too.
-_STRIDE = 6
+# Every so many rows and columns of the ground are looked at: its grain counts, too. The numbers
+# are such that stripes and tiles do not fall into step with them.
+_STRIDE = (5, 7)
 _BRIGHTNESS = np.array([299, 587, 114])
 
 
@@ -20,7 +21,7 @@ def brightness(colour: Sequence[int]) -> float:
 
 def ground_range(ground: Array) -> tuple[float, float]:
     """Brightness between which nine tenths of a ground, (H, W, 3), lie."""
-    values = (ground[::_STRIDE, ::_STRIDE].reshape(-1, 3) @ _BRIGHTNESS) // 1000
+    values = (ground[:: _STRIDE[0], :: _STRIDE[1]].reshape(-1, 3) @ _BRIGHTNESS) // 1000
     cut = len(values) // 20
     values.partition((cut, len(values) - 1 - cut))
     return float(values[cut]), float(values[-1 - cut])

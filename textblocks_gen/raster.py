@@ -25,72 +25,81 @@ def fill_glyphs(
 
     points (P, 2): in em, y up. contours (C + 1,): where each begins. glyphs (G + 1,): the
     first contour of each. chosen (n,): glyphs to draw; origins (n, 2), scales (n,): where on
-    the page, and pixels an em. area (H, W + 2): float32, zeros.
+    the page, and pixels an em. area (H + 1, W + 2): float32, zeros.
     """
-    height, width = area.shape[0], area.shape[1] - 2
-    left, top, right, bottom = width, height, 0, 0
-    h00, h01, h02 = homography[0]
-    h10, h11, h12 = homography[1]
-    h20, h21, h22 = homography[2]
+    height, width = area.shape[0] - 1, area.shape[1] - 2
+    left, top, right, bottom = float(width), float(height), 0.0, 0.0
+    h = homography
     for k in range(len(chosen)):
-        ox, oy, scale = origins[k, 0], origins[k, 1], scales[k]
+        # The place on the page goes into the homography: one step a point.
+        (ox, oy), scale = origins[k], scales[k]
+        ax, bx, cx = h[0, 0] * scale, h[0, 1] * scale, h[0, 0] * ox + h[0, 1] * oy + h[0, 2]
+        ay, by, cy = h[1, 0] * scale, h[1, 1] * scale, h[1, 0] * ox + h[1, 1] * oy + h[1, 2]
+        aw, bw, cw = h[2, 0] * scale, h[2, 1] * scale, h[2, 0] * ox + h[2, 1] * oy + h[2, 2]
         for c in range(glyphs[chosen[k]], glyphs[chosen[k] + 1]):
             start, stop = contours[c], contours[c + 1]
             px, py = 0.0, 0.0
             for i in range(start - 1, stop):
                 # Begins with the last point, which closes the contour.
                 p = stop - 1 if i < start else i
-                u, v = ox + scale * points[p, 0], oy - scale * points[p, 1]
-                w = 1.0 / (h20 * u + h21 * v + h22)
-                x = (h00 * u + h01 * v + h02) * w
-                y = (h10 * u + h11 * v + h12) * w
-                x, y = min(max(x, 0.0), float(width)), min(max(y, 0.0), float(height))
-                if i >= start:
-                    _add_edge(area, px, py, x, y)
-                left, right = min(left, int(x)), max(right, int(x) + 1)
-                top, bottom = min(top, int(y)), max(bottom, int(y) + 1)
+                u, v = points[p, 0], -points[p, 1]
+                w = 1.0 / (aw * u + bw * v + cw)
+                x = min(max((ax * u + bx * v + cx) * w, 0.0), float(width))
+                y = min(max((ay * u + by * v + cy) * w, 0.0), float(height))
+                if i >= start and py != y:
+                    if py < y:
+                        _add_edge(area, px, py, x, y, 1.0)
+                    else:
+                        _add_edge(area, x, y, px, py, -1.0)
+                left, right = min(left, x), max(right, x)
+                top, bottom = min(top, y), max(bottom, y)
                 px, py = x, y
-    return left, top, min(right, width), min(bottom, height)
+    return int(left), int(top), min(int(right) + 1, width), min(int(bottom) + 1, height)
 
 
 @njit(cache=True, error_model="numpy", inline="always")  # type: ignore[untyped-decorator]
-def _add_edge(area: Array, ax: float, ay: float, bx: float, by: float) -> None:
-    """Add the signed area between an edge and the right border, row by row."""
-    if ay == by:
+def _add_edge(area: Array, ax: float, ay: float, bx: float, by: float, sign: float) -> None:
+    """Add the signed area between an edge, which goes down, and the right border, row by row."""
+    row = int(ay)
+    if by <= row + 1.0:  # most edges are short
+        _add_piece(area, row, ax, bx, (by - ay) * sign)
         return
-    sign = 1.0
-    if ay > by:
-        ax, ay, bx, by, sign = bx, by, ax, ay, -1.0
     slope = (bx - ax) / (by - ay)
-    x = ax
-    for row in range(int(ay), min(int(np.ceil(by)), area.shape[0])):
-        dy = min(row + 1.0, by) - max(float(row), ay)
-        following = x + slope * dy
-        d = dy * sign
-        x0, x1 = (x, following) if x < following else (following, x)
-        first, last = int(x0), int(np.ceil(x1))
-        if last <= first + 1:
-            part = 0.5 * (x0 + x1) - first
-            area[row, first] += d - d * part
-            area[row, first + 1] += d * part
-        else:
-            s = 1.0 / (x1 - x0)
-            f0 = x0 - first
-            f1 = x1 - last + 1.0
-            a0 = 0.5 * s * (1.0 - f0) * (1.0 - f0)
-            am = 0.5 * s * f1 * f1
-            area[row, first] += d * a0
-            if last == first + 2:
-                area[row, first + 1] += d * (1.0 - a0 - am)
-            else:
-                a1 = s * (1.5 - f0)
-                area[row, first + 1] += d * (a1 - a0)
-                for column in range(first + 2, last - 1):
-                    area[row, column] += d * s
-                a2 = a1 + (last - first - 3) * s
-                area[row, last - 1] += d * (1.0 - a2 - am)
-            area[row, last] += d * am
-        x = following
+    x, y = ax, ay
+    while y < by:
+        below = min(row + 1.0, by)
+        # Rounding must not carry a piece beyond the ends of its edge.
+        following = min(max(x + slope * (below - y), min(ax, bx)), max(ax, bx))
+        _add_piece(area, row, x, following, (below - y) * sign)
+        x, y = following, below
+        row += 1
+
+
+@njit(cache=True, error_model="numpy", inline="always")  # type: ignore[untyped-decorator]
+def _add_piece(area: Array, row: int, a: float, b: float, d: float) -> None:
+    """Add the piece of an edge that lies in one row, from a to b, d high."""
+    x0, x1 = (a, b) if a < b else (b, a)
+    first = int(x0)
+    if x1 <= first + 1.0:
+        part = d * (0.5 * (x0 + x1) - first)
+        area[row, first] += d - part
+        area[row, first + 1] += part
+        return
+    last = int(np.ceil(x1))
+    s = 1.0 / (x1 - x0)
+    f0, f1 = x0 - first, x1 - last + 1.0
+    a0, am = 0.5 * s * (1.0 - f0) * (1.0 - f0), 0.5 * s * f1 * f1
+    area[row, first] += d * a0
+    if last == first + 2:
+        area[row, first + 1] += d * (1.0 - a0 - am)
+    else:
+        a1 = s * (1.5 - f0)
+        area[row, first + 1] += d * (a1 - a0)
+        for column in range(first + 2, last - 1):
+            area[row, column] += d * s
+        a2 = a1 + (last - first - 3) * s
+        area[row, last - 1] += d * (1.0 - a2 - am)
+    area[row, last] += d * am
 
 
 @njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
@@ -112,14 +121,12 @@ def paint(
     """Blend a colour into an image, (H, W, 3), by a mask, (H, W)."""
     for row in range(top, bottom):
         for column in range(left, right):
-            m = np.int32(mask[row, column])
+            m = np.uint32(mask[row, column])
             if m:
                 for channel in range(3):
-                    ground = np.int32(image[row, column, channel])
-                    # Rounded to the nearest, also downwards.
-                    step = (np.int32(colour[channel]) - ground) * m
-                    step += 127 if step >= 0 else -127
-                    image[row, column, channel] = ground + np.int32(step / 255)
+                    ground = np.uint32(image[row, column, channel])
+                    mixed = ground * (np.uint32(255) - m) + np.uint32(colour[channel]) * m
+                    image[row, column, channel] = (mixed + np.uint32(127)) // np.uint32(255)
 
 
 @njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
@@ -146,5 +153,5 @@ def fill_quads(quads: Array, steps: Array) -> None:
 
 
 def empty_area(height: int, width: int) -> Any:
-    """A buffer for `fill_glyphs`; two columns more than the image take what ends at its edge."""
-    return np.zeros((height, width + 2), np.float32)
+    """A buffer for `fill_glyphs`; a row and two columns more take what ends at the image's edge."""
+    return np.zeros((height + 1, width + 2), np.float32)

@@ -17,7 +17,7 @@ from textblocks_gen.recipe import TextRecipe
 from textblocks_gen.typeface import Typefaces
 from textblocks_gen.typeset import box_quads
 from textblocks_gen.warp import draw_warp
-from textblocks_gen.words import draw_case
+from textblocks_gen.words import WORD_BYTES, draw_case
 
 # Pixels around the text that shadow, outline and blur may reach.
 _REACH = 4
@@ -61,8 +61,8 @@ def make_grain(recipe: TextRecipe) -> Array:
 def render(studio: Studio, canvas: Canvas, count: int, rng: np.random.Generator) -> Sample:
     """One block of text."""
     recipe = studio.recipe
-    face, align = (int(v) for v in rng.integers((len(studio.faces), len(ALIGNMENTS))))
-    draws = rng.random(16).tolist()
+    which, aligned, *draws = rng.random(18).tolist()
+    face, align = int(which * len(studio.faces)), int(aligned * len(ALIGNMENTS))
     case = draw_case(recipe, draws[0], studio.caps_only[face])
     block = draw_block(
         recipe, studio.faces, face, studio.index, studio.words, count, case, align, rng
@@ -172,4 +172,4 @@ def _characters(studio: Studio, block: Block, homography: Array, face: int) -> d
 
 def line_bytes(recipe: TextRecipe) -> int:
     """Room for the text of a line, in bytes of UTF-8."""
-    return 48 * recipe.most_words
+    return (WORD_BYTES + 2) * recipe.most_words

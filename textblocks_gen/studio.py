@@ -1,19 +1,18 @@
 """Studio: fonts, words and grounds, found on this machine and opened for rendering."""
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from fonts import Face, fingerprint, load
 from ivl_shards import UserError
-from textblocks_gen.backgrounds import make_pool, texture_fingerprint
+from textblocks_gen.backgrounds import Pool, make_pool, texture_fingerprint
 from textblocks_gen.lexicon import load_lexicon
 from textblocks_gen.recipe import TextRecipe
 from textblocks_gen.render import Studio, make_grain
 from textblocks_gen.typeface import load_typefaces
-from textblocks_gen.words import characters_needed
+from textblocks_gen.words import characters_needed, readable_words
 
 log = logging.getLogger(__name__)
 
@@ -29,14 +28,13 @@ class Source:
 
 def complete(recipe: TextRecipe, source: Source) -> TextRecipe:
     """The recipe with the fingerprints of what it draws from: equal recipes, equal content."""
-    faces, _ = _faces(recipe, source)
     if source.backgrounds is None:
         grounds = texture_fingerprint(recipe.seed, recipe.height, recipe.width)
     else:
         grounds = _pool(source, recipe.seed, recipe.height, recipe.width).fingerprint
     return replace(
         recipe,
-        fonts=fingerprint(faces),
+        fonts=fingerprint(_faces(recipe, source)),
         lexicon=load_lexicon(source.lexicon).fingerprint,
         backgrounds=grounds,
     )
@@ -50,40 +48,50 @@ def open_studio(recipe: TextRecipe, source: Source) -> Studio:
             "fonts, words or backgrounds here are not those of the recipe: all machines of a "
             "cluster need the same ones"
         )
-    faces, characters = _faces(recipe, source)
+    words, faces = _words(recipe, source), _faces(recipe, source)
+    characters = characters_needed(recipe, words)
     return Studio(
         recipe=recipe,
         faces=load_typefaces(faces, characters),
         face_ids=tuple(face.id for face in faces),
         caps_only=tuple(face.caps_only for face in faces),
         index={character: k for k, character in enumerate(characters)},
-        words=load_lexicon(source.lexicon).words,
+        words=words,
         pool=_pool(source, recipe.seed, recipe.height, recipe.width),
         grain=make_grain(recipe),
     )
 
 
-_pool = lru_cache(maxsize=2)(
-    lambda source, seed, height, width: make_pool(source.backgrounds, seed, height, width)
-)
-
-
-def _faces(recipe: TextRecipe, source: Source) -> tuple[Sequence[Face], str]:
-    """The faces that have every character that may be drawn, and these characters."""
-    return _covering(source, recipe.punctuation > 0, recipe.digits > 0, recipe)
-
-
 @lru_cache(maxsize=2)
-def _covering(
-    source: Source, punctuation: bool, digits: bool, recipe: TextRecipe
-) -> tuple[Sequence[Face], str]:
-    characters = characters_needed(recipe, load_lexicon(source.lexicon).words)
-    needed = set(characters) - {" "}
-    found = load(source.fonts)
+def _pool(source: Source, seed: int, height: int, width: int) -> Pool:
+    return make_pool(source.backgrounds, seed, height, width)
+
+
+@lru_cache(maxsize=4)
+def _words(recipe: TextRecipe, source: Source) -> tuple[str, ...]:
+    """The words that can be drawn in a line of the image."""
+    found = load_lexicon(source.lexicon).words
+    words = readable_words(recipe, found)
+    if len(words) < len(found):
+        longest = max(found, key=len)
+        left_out = (
+            f"{len(found) - len(words)} of {len(found)} words are too long for a line and left "
+            f"out, such as '{longest[:30]}…'"
+        )
+        if not words:
+            raise UserError(f"{source.lexicon}: {left_out}; use a larger --size or other words")
+        _warn(f"{source.lexicon}: {left_out}")
+    return words
+
+
+@lru_cache(maxsize=4)
+def _faces(recipe: TextRecipe, source: Source) -> tuple[Face, ...]:
+    """The faces that have every character that may be drawn."""
+    needed = set(characters_needed(recipe, _words(recipe, source))) - {" "}
+    capitals = set("".join(needed).upper())
+    found = _load(source.fonts)
     faces = tuple(
-        face
-        for face in found
-        if face.characters >= (needed if not face.caps_only else _caps(needed))
+        face for face in found if face.characters >= (capitals if face.caps_only else needed)
     )
     if not faces:
         best = max(found, key=lambda face: len(face.characters & needed))
@@ -93,10 +101,17 @@ def _covering(
             f"lacks {lacking[:40]!r}"
         )
     if len(faces) < len(found):
-        log.warning("%d of %d fonts lack characters that may be drawn and are left out",
-                    len(found) - len(faces), len(found))  # fmt: skip
-    return faces, characters
+        _warn(
+            f"{len(found) - len(faces)} of {len(found)} fonts lack characters that may be drawn "
+            "and are left out"
+        )
+    return faces
 
 
-def _caps(characters: set[str]) -> set[str]:
-    return set("".join(characters).upper())
+# Screening a folder takes long, and it warns of what it leaves out: once is enough for both.
+_load = cache(load)
+
+
+@cache
+def _warn(message: str) -> None:
+    log.warning(message)

@@ -8,6 +8,17 @@ from textblocks_gen.recipe import TextRecipe
 
 PUNCTUATION = ",.;:!?"
 DIGITS = "0123456789"
+# Room for a word in the text of its line, in bytes of UTF-8; with a mark and a space it is 48.
+WORD_BYTES = 46
+_MOST_LETTERS = 44
+# Width of a narrow letter over the height of a line.
+_NARROW = 0.35
+
+
+def readable_words(recipe: TextRecipe, words: Sequence[str]) -> tuple[str, ...]:
+    """The words that are not too long for a line of the image, nor for the field of its text."""
+    longest = min(_MOST_LETTERS, int(recipe.width / (_NARROW * recipe.line_pixels()[0])))
+    return tuple(w for w in words if len(w) <= longest and len(w.encode()) <= WORD_BYTES)
 
 
 def characters_needed(recipe: TextRecipe, words: Sequence[str]) -> str:

@@ -10,14 +10,15 @@ demo: .venv/installed
 	mkdir -p $(DEMO)
 	$(BIN)/shapes-gen coloured --counts 3-10 --n 50 $(DEMO)/coloured.h5
 	$(BIN)/shapes-gen toy --lines 1-10,15,20 --n 20 $(DEMO)/toy.h5
-	for name in coloured toy; do \
+	$(BIN)/textblocks-gen --lines 1-10 --n 12 $(DEMO)/text.h5
+	for name in coloured toy text; do \
 	  $(BIN)/ivl-shards info $(DEMO)/$$name.h5 && \
 	  $(BIN)/ivl-shards verify $(DEMO)/$$name.h5 && \
 	  $(BIN)/ivl-shards preview $(DEMO)/$$name.h5 --out $(DEMO)/$$name.png && \
 	  $(BIN)/ivl-shards preview $(DEMO)/$$name.h5 --out $(DEMO)/$$name.html || exit 1; \
 	done
-	@echo "Contact sheets: $(DEMO)/coloured.png, $(DEMO)/toy.png"
-	@echo "Pages to leaf through: $(DEMO)/coloured.html, $(DEMO)/toy.html"
+	@echo "Contact sheets: $(DEMO)/coloured.png, $(DEMO)/toy.png, $(DEMO)/text.png"
+	@echo "Pages to leaf through: $(DEMO)/coloured.html, $(DEMO)/toy.html, $(DEMO)/text.html"
 
 test: check quick
 	$(BIN)/pytest -m slow

@@ -21,10 +21,10 @@ from fonts.install import install
 from fonts.manifest import catalogue_manifest
 from fonts.places import catalogue_folder
 from fonts.preview import write_sheet
-from fonts.progress import show_progress
 from fonts.screening import screen
 from fonts.sources import load, usable
 from ivl_shards.options import run, version_option
+from ivl_shards.progress import show_progress
 
 _FOLDER = click.Path(path_type=Path)
 
@@ -46,7 +46,7 @@ def install_command(folder: Path | None, quiet: bool) -> None:
     Stopped at any moment and run again, it goes on where it was.
     """
     begun = time.monotonic()
-    with show_progress(len(catalogue_manifest()), quiet) as report:
+    with show_progress(len(catalogue_manifest()), quiet, "faces") as report:
         outcome = install(folder or catalogue_folder(), report=report)
     if quiet:
         return

@@ -26,7 +26,7 @@ from icdar_blocks.truth import parse_boxes
 from icdar_blocks.words import Block
 from ivl_shards import UserError, open_dataset
 from ivl_shards.layout import check_target
-from ivl_shards.options import generate_and_report, run, version_option
+from ivl_shards.options import generate_and_report, making_options, run, version_option
 from ivl_shards.recipe import require
 
 _PATH = click.Path(path_type=Path)
@@ -93,14 +93,7 @@ class Canvas(click.ParamType[tuple[int, int]]):
     show_default=True,
     help="Of the JPEG images.",
 )
-@click.option("--dense-memory", is_flag=True, help="Also store every memory m_0 … m_T as an array.")
-@click.option("--workers", type=int, help="Processes; all cores by default.")
-@click.option(
-    "--dask", metavar="ADDRESS", help="Run on a Dask cluster instead, for example tcp://host:8786."
-)
-@click.option("--shard-size", type=int, help="Samples a file; by default all in one.")
-@click.option("--overwrite", is_flag=True, help="Replace a dataset of another recipe.")
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@making_options()
 @version_option()
 def cli(
     out: Path | None, root: Path | None, split: str, rule_name: str, choices: tuple[str, ...],

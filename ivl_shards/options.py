@@ -65,8 +65,8 @@ def version_option() -> Decorator:
 def generator_options(
     counts: str, default: str, split: str = "test", needs_out: bool = True
 ) -> Decorator:
-    """The options that every generator has; `counts` is what it calls them: lines or counts."""
-    options = [
+    """What every generator that draws has; `counts` is what it calls them: lines or counts."""
+    return _all(
         click.argument("out", type=click.Path(path_type=Path), required=needs_out),
         click.option(f"--{counts}", "counts", type=Counts(), default=default, show_default=True,
                      help="How many a sample has: 3-10 or 1-10,15,20."),
@@ -75,6 +75,13 @@ def generator_options(
         click.option("--split", default=split, show_default=True,
                      help="Name of the split. Splits of one seed share no sample."),
         click.option("--seed", type=int, default=0, show_default=True),
+        making_options(),
+    )  # fmt: skip
+
+
+def making_options() -> Decorator:
+    """How a dataset is made and stored, for all generators."""
+    return _all(
         click.option("--dense-memory", is_flag=True,
                      help="Also store every memory m_0 … m_T as an array."),
         click.option("--workers", type=int, help="Processes; all cores by default."),
@@ -84,11 +91,15 @@ def generator_options(
                      help="Samples a file; by default one file up to 20,000, then 5,000 each."),
         click.option("--overwrite", is_flag=True, help="Replace a dataset of another recipe."),
         click.option("--quiet", is_flag=True, help="Print nothing but errors."),
-    ]  # fmt: skip
+    )  # fmt: skip
+
+
+def _all(*decorators: Decorator) -> Decorator:
+    """Several decorators as one, the first outermost."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            function = option(function)
+        for decorator in reversed(decorators):
+            function = decorator(function)
         return function
 
     return decorate

@@ -12,33 +12,37 @@ _PAUSE = 10.0
 
 
 @contextmanager
-def show_progress(total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A function to call with the number of samples that have been added.
+def show_progress(
+    total: int, quiet: bool, unit: str = "samples"
+) -> Iterator[Callable[[int], None]]:
+    """A function to call with the number of samples, or other units, that have been added.
 
     What is reported first was there already: it does not count into the speed.
     """
     if quiet:
         yield lambda samples: None
     elif sys.stderr.isatty():
-        bar = _Bar(total)
+        bar = _Bar(total, unit)
         try:
             yield bar.add
         finally:
             bar.close()
     else:
-        yield _Log(total).add
+        yield _Log(total, unit).add
 
 
 class _Bar:
     """A bar that begins with the first report."""
 
-    def __init__(self, total: int) -> None:
-        self.total = total
+    def __init__(self, total: int, unit: str) -> None:
+        self.total, self.unit = total, unit
         self.bar: tqdm[None] | None = None
 
     def add(self, samples: int) -> None:
         if self.bar is None:
-            self.bar = tqdm(total=self.total, initial=samples, unit=" samples", dynamic_ncols=True)
+            self.bar = tqdm(
+                total=self.total, initial=samples, unit=f" {self.unit}", dynamic_ncols=True
+            )
         else:
             self.bar.update(samples)
 
@@ -50,8 +54,8 @@ class _Bar:
 class _Log:
     """A line now and then."""
 
-    def __init__(self, total: int) -> None:
-        self.total = total
+    def __init__(self, total: int, unit: str) -> None:
+        self.total, self.unit = total, unit
         self.done = self.before = 0
         self.begun = self.last = time.monotonic()
         self.first = True
@@ -61,7 +65,7 @@ class _Log:
         if self.first:
             self.before, self.first = self.done, False
             if self.done:
-                print(f"{self.done:,} of {self.total:,} samples were there already",
+                print(f"{self.done:,} of {self.total:,} {self.unit} were there already",
                       file=sys.stderr)  # fmt: skip
             return
         now = time.monotonic()
@@ -69,10 +73,10 @@ class _Log:
             return
         self.last = now
         speed = (self.done - self.before) / max(now - self.begun, 1e-9)
-        left = (self.total - self.done) / speed
+        left = round((self.total - self.done) / max(speed, 1e-9))
         print(
-            f"{self.done:,} of {self.total:,} samples, {speed:,.0f} samples/s, "
-            f"{time.strftime('%H:%M:%S', time.gmtime(left))} left",
+            f"{self.done:,} of {self.total:,} {self.unit}, {speed:,.0f} {self.unit}/s, "
+            f"{left // 3600:02d}:{left // 60 % 60:02d}:{left % 60:02d} left",
             file=sys.stderr,
             flush=True,
         )

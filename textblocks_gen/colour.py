@@ -11,7 +11,6 @@ Colour = tuple[int, int, int]
 # Every so many rows and columns of the ground are looked at: its grain counts, too. The numbers
 # are such that stripes and tiles do not fall into step with them.
 _STRIDE = (5, 7)
-_BRIGHTNESS = np.array([299, 587, 114])
 
 
 def brightness(colour: Sequence[int]) -> float:
@@ -21,7 +20,9 @@ def brightness(colour: Sequence[int]) -> float:
 
 def ground_range(ground: Array) -> tuple[float, float]:
     """Brightness between which nine tenths of a ground, (H, W, 3), lie."""
-    values = (ground[:: _STRIDE[0], :: _STRIDE[1]].reshape(-1, 3) @ _BRIGHTNESS) // 1000
+    some = ground[:: _STRIDE[0], :: _STRIDE[1]].astype(np.uint32)
+    # `brightness` in whole numbers, which are the same everywhere and need no matrix product.
+    values = ((77 * some[..., 0] + 150 * some[..., 1] + 29 * some[..., 2]) >> 8).reshape(-1)
     cut = len(values) // 20
     values.partition((cut, len(values) - 1 - cut))
     return float(values[cut]), float(values[-1 - cut])

@@ -52,7 +52,7 @@ def open_studio(recipe: TextRecipe, source: Source) -> Studio:
     characters = characters_needed(recipe, words)
     return Studio(
         recipe=recipe,
-        faces=load_typefaces(faces, characters),
+        faces=load_typefaces(faces, characters, recipe.line_pixels()[1]),
         face_ids=tuple(face.id for face in faces),
         caps_only=tuple(face.caps_only for face in faces),
         index={character: k for k, character in enumerate(characters)},

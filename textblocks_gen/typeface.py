@@ -21,9 +21,9 @@ from fonts.places import cache_folder
 from ivl_shards.schema import Array
 
 _VERSION = 3
-# Polygons keep this close to the outlines: a tenth of a pixel at 25 pixels an em. Finer shows
-# nowhere, and rough faces have thousands of points a glyph.
-_TOLERANCE = 4e-3
+# Polygons keep this close, in pixels, to the outlines of the largest text. Finer shows nowhere,
+# and rough faces have thousands of points a glyph.
+_TOLERANCE = 0.18
 # Ligatures and contextual forms are off: one character, one glyph, one quad. Kerning is on.
 _FEATURES = {"kern": True, "liga": False, "clig": False, "calt": False, "dlig": False}
 # Beyond, a table of all pairs would be too large; texts are then set without kerning.
@@ -53,12 +53,17 @@ class Typefaces:
         return len(self.advance)
 
 
-def load_typefaces(faces: Sequence[Face], characters: str) -> Typefaces:
-    """The arrays of some faces for some characters, from the cache if they are there."""
-    name = f"{_VERSION}\n{fingerprint(faces)}\n{characters}\n{hb.__version__}"
+def load_typefaces(faces: Sequence[Face], characters: str, largest: float) -> Typefaces:
+    """The arrays of some faces for some characters, from the cache if they are there.
+
+    `largest`: pixels an em of the largest text that they are good for.
+    """
+    # In powers of two, so that images of nearly the same size share what is in the cache.
+    tolerance = 2.0 ** math.floor(math.log2(_TOLERANCE / largest))
+    name = f"{_VERSION}\n{fingerprint(faces)}\n{characters}\n{hb.__version__}\n{tolerance}"
     folder = cache_folder() / f"typefaces-{hashlib.sha256(name.encode()).hexdigest()[:24]}"
     if not folder.is_dir():
-        made = make_typefaces(faces, characters)
+        made = make_typefaces(faces, characters, tolerance)
         if not _remember(made, folder):
             return made
     # Plain arrays over the maps: the map's own class makes each row ten times as dear.
@@ -82,9 +87,9 @@ def _remember(made: Typefaces, folder: Path) -> bool:
     return True
 
 
-def make_typefaces(faces: Sequence[Face], characters: str) -> Typefaces:
-    """Take the arrays from the fonts."""
-    pen = _Pen()
+def make_typefaces(faces: Sequence[Face], characters: str, tolerance: float) -> Typefaces:
+    """Take the arrays from the fonts, outlines to a tolerance in em."""
+    pen = _Pen(tolerance)
     kerned = len(characters) <= _MOST_KERNED
     count = len(characters)
     glyphs = [0]
@@ -157,7 +162,9 @@ def _all_pairs(count: int) -> list[int]:
 class _Pen:
     """Collects outlines as polygons."""
 
-    def __init__(self) -> None:
+    def __init__(self, tolerance: float) -> None:
+        # Half of it for laying points on curves, half for taking away what is not needed.
+        self._tolerance = tolerance / 2
         self.points: list[tuple[float, float]] = []
         self.contours: list[int] = [0]
         self._em = 1.0
@@ -207,7 +214,7 @@ class _Pen:
         bend = max(
             abs(x0 - 2 * ax + bx), abs(y0 - 2 * ay + by), abs(ax - 2 * bx + x), abs(ay - 2 * by + y)
         )
-        pieces = max(1, min(16, int(math.sqrt(0.75 * bend / (0.5 * _TOLERANCE))) + 1))
+        pieces = max(1, min(16, int(math.sqrt(0.75 * bend / self._tolerance)) + 1))
         for k in range(1, pieces):
             t = k / pieces
             s = 1 - t
@@ -219,6 +226,6 @@ class _Pen:
         start = self.contours[-1]
         if len(self.points) > start:
             polygon = np.array(self.points[start:], np.float32).reshape(-1, 1, 2)
-            thinned = cv2.approxPolyDP(polygon, 0.5 * _TOLERANCE, closed=True).reshape(-1, 2)
+            thinned = cv2.approxPolyDP(polygon, self._tolerance, closed=True).reshape(-1, 2)
             self.points[start:] = [(x, y) for x, y in thinned.tolist()]
             self.contours.append(len(self.points))

@@ -16,7 +16,7 @@ Point = tuple[float, float]
 def square_to_quad(quad: Sequence[Point]) -> Array:
     """The homography from the unit square, (0, 0), (1, 0), (1, 1), (0, 1), to a convex quad.
 
-    >>> square_to_quad([(0, 0), (2, 0), (2, 2), (0, 2)]).tolist()
+    >>> (square_to_quad([(0, 0), (2, 0), (2, 2), (0, 2)]) + 0.0).tolist()
     [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 1.0]]
     """
     (x0, y0), (x1, y1), (x2, y2), (x3, y3) = quad

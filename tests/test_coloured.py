@@ -50,6 +50,21 @@ def test_every_object_is_there_seen_and_told_apart(seed: int, count: int) -> Non
             assert apart > 4 * float(sample["sigma"]), "their peaks in the memory merge"
 
 
+def test_boxes_and_areas_are_those_of_what_is_painted() -> None:
+    """One shape alone: how much of each pixel it covers follows from the mix of two colours."""
+    area_of = {0: lambda w, h: np.pi * w * h / 4, 1: lambda w, h: w * h / 2, 2: lambda w, h: w * h}
+    for sample in samples(ColouredRecipe(counts=(1,), total=150)):
+        image, ground = sample.image.astype(float), sample.image[0, 0].astype(float)
+        toward = sample["colour"][0] - ground
+        covered = (image - ground) @ toward / (toward @ toward)  # (H, W), 0 to 1
+        x0, y0, x1, y1 = (float(v) for v in sample["box"][0])
+        area = area_of[int(sample["kind"][0])](x1 - x0, y1 - y0)
+        assert abs(covered.sum() / area - 1) < 0.06
+        columns, rows = np.flatnonzero(covered.max(0) > 0.3), np.flatnonzero(covered.max(1) > 0.3)
+        assert abs(columns[0] - x0) <= 1.5 and abs(columns[-1] + 1 - x1) <= 1.5  # noqa: PT018
+        assert abs(rows[0] - y0) <= 2.5 and abs(rows[-1] + 1 - y1) <= 1.5  # noqa: PT018
+
+
 def test_shapes_that_touch_differ_in_colour() -> None:
     touching = 0
     for sample in samples(ColouredRecipe(counts=(20,), total=40)):

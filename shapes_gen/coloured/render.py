@@ -22,8 +22,13 @@ _COLOURS = 256
 _TOUCHING = 1.15
 # OpenCV takes fixed-point coordinates: 4 bits are a sixteenth of a pixel.
 _SHIFT = 4
+# OpenCV smooths an edge outwards, a circle's by half a pixel and a polygon's by two thirds. Shapes
+# are drawn so much smaller, in sixteenths, that their area is right. (The circle around a triangle
+# is twice as large as the one inside it, so it loses twice as much.)
+_INSET = {"circle": 8, "triangle": 21, "square": 11}
 
 Colour = tuple[int, int, int]
+Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
@@ -160,32 +165,28 @@ def _random_colours(rng: np.random.Generator) -> Iterator[Colour]:
         yield from drawn
 
 
-def _paint(image: Any, disc: _Disc, kind: int, colour: Colour) -> tuple[float, float, float, float]:
+def _paint(image: Any, disc: _Disc, kind: int, colour: Colour) -> Box:
     """Paint a shape, edges smoothed; its box."""
     # Our pixel centres lie at + 0.5, OpenCV's at whole numbers.
-    x, y, r = round(disc.x * 16) - 8, round(disc.y * 16) - 8, round(disc.radius * 16)
+    x, y = round(disc.x * 16) - 8, round(disc.y * 16) - 8
+    inset = _INSET[KINDS[kind]]
+    drawn, real = round(disc.radius * 16) - inset, disc.radius
     if KINDS[kind] == "circle":
-        cv2.circle(image, (x, y), r, colour, cv2.FILLED, cv2.LINE_AA, _SHIFT)
-        return (
-            disc.x - disc.radius,
-            disc.y - disc.radius,
-            disc.x + disc.radius,
-            disc.y + disc.radius,
-        )
+        cv2.circle(image, (x, y), drawn, colour, cv2.FILLED, cv2.LINE_AA, _SHIFT)
+        return disc.x - real, disc.y - real, disc.x + real, disc.y + real
     if KINDS[kind] == "triangle":
-        half = round(r * _HALF_SQRT3)
-        corners = [(x, y - r), (x + half, y + r // 2), (x - half, y + r // 2)]
+        half = round(drawn * _HALF_SQRT3)
+        corners = [(x, y - drawn), (x + half, y + drawn // 2), (x - half, y + drawn // 2)]
+        side = real * _HALF_SQRT3
+        box = disc.x - side, disc.y - real, disc.x + side, disc.y + real / 2
     else:
-        half = round(r * _HALF_SQRT2)
-        corners = [
-            (x - half, y - half),
-            (x + half, y - half),
-            (x + half, y + half),
-            (x - half, y + half),
-        ]
+        half = round((drawn + inset) * _HALF_SQRT2) - inset
+        left, top, right, bottom = x - half, y - half, x + half, y + half
+        corners = [(left, top), (right, top), (right, bottom), (left, bottom)]
+        side = real * _HALF_SQRT2
+        box = disc.x - side, disc.y - side, disc.x + side, disc.y + side
     cv2.fillConvexPoly(image, np.array(corners, np.int32), colour, cv2.LINE_AA, _SHIFT)
-    xs, ys = [c[0] + 8 for c in corners], [c[1] + 8 for c in corners]
-    return min(xs) / 16, min(ys) / 16, max(xs) / 16, max(ys) / 16
+    return box
 
 
 def size(recipe: ColouredRecipe) -> tuple[int, int]:

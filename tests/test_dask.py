@@ -20,7 +20,7 @@ distributed = pytest.importorskip("distributed")
 @pytest.fixture(scope="module")
 def cluster():
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
     ) as running:
         yield running
 
@@ -62,6 +62,17 @@ def test_a_worker_killed_half_way(cluster, tmp_path: Path) -> None:
     ]
     assert contents[0] == contents[1]
     assert list(problems(out)) == []
+
+
+@pytest.mark.parametrize("name", ["toy", "text"])
+def test_a_worker_with_two_threads(name: str, tmp_path: Path) -> None:
+    recipe, source = CASES[name].prepare(tmp_path)
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, dashboard_address=":0", silence_logs=50
+    ) as running:
+        generate(CASES[name].generator, recipe, tmp_path / "data.h5", source=source,
+                 dask=running.scheduler_address, shard_size=50)  # fmt: skip
+    assert open_dataset(tmp_path / "data.h5").attributes["content_sha256"] == CASES[name].content
 
 
 def test_the_command_line_takes_the_address(cluster, run) -> None:

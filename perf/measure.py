@@ -60,10 +60,14 @@ print(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1000)
 
 
 def run(command: str, *arguments: object) -> Run:
-    """Run an installed command and measure it. A process in between keeps runs apart."""
-    program = str(Path(sys.executable).with_name(command))
+    """Run an installed command and measure it."""
+    return run_program(Path(sys.executable).with_name(command), *arguments)
+
+
+def run_program(program: Path, *arguments: object) -> Run:
+    """Run any program and measure it. A process in between keeps runs apart."""
     measured = subprocess.run(
-        [sys.executable, "-c", _CHILD, program, *map(str, arguments)],
+        [sys.executable, "-c", _CHILD, str(program), *map(str, arguments)],
         check=True, capture_output=True, text=True,
     )  # fmt: skip
     wall, cpu, peak = map(float, measured.stdout.split())

@@ -26,6 +26,11 @@ import numpy as np
 from measure import Figure, at_least, show
 from venvs import SCRIPTS, environment
 
+from fonts.catalogue import is_catalogue
+from fonts.places import catalogue_folder
+from ivl_shards.errors import UserError
+from textblocks_gen import Source, TextRecipe, complete, start
+
 COUNTS = (1, 3, 5, 10)
 BLOCKS = 100
 FONTS = ("packaged faces", "catalogue")
@@ -81,9 +86,6 @@ def place(pieces: list[dict], quads: np.ndarray) -> list[str]:
 
 def write_blocks(folder: Path, blocks: int, knobs: dict[str, float]) -> None:
     """Blocks of every line count as JPEG, and what they say as JSON."""
-    # Only here: the fonts are chosen by the environment when the package looks for them.
-    from textblocks_gen import Source, TextRecipe, complete, start
-
     truth = []
     for count in COUNTS:
         recipe = TextRecipe((count,), blocks, split="legibility", **knobs)
@@ -120,7 +122,7 @@ def measured(
         folder = (keep or Path(temporary)) / fonts.split()[0]
         folder.mkdir(parents=True, exist_ok=True)
         chosen = {"IVL_FONTS": str(folder / "nothing")} if fonts == FONTS[0] else {}
-        # A process of its own: the fonts are looked for once a process.
+        # A process of its own: the fonts are looked for once a process, by its environment.
         work = [sys.executable, __file__, "--write", folder, "--blocks", str(blocks)]
         work += [part for name, value in knobs.items() for part in ("--knob", f"{name}={value}")]
         subprocess.run(work, check=True, env=os.environ | chosen)
@@ -154,7 +156,8 @@ def all_reads(
     reader = environment("rapidocr")
     if reader is None:
         return {}
-    return {fonts: measured(fonts, blocks, knobs or {}, reader, keep) for fonts in FONTS}
+    choices = FONTS if is_catalogue(catalogue_folder()) else FONTS[:1]
+    return {fonts: measured(fonts, blocks, knobs or {}, reader, keep) for fonts in choices}
 
 
 def ratios(reads: dict[str, list[Read]]) -> list[Figure]:
@@ -167,7 +170,13 @@ def ratios(reads: dict[str, list[Read]]) -> list[Figure]:
 
 def _knob(text: str) -> tuple[str, float]:
     name, _, value = text.partition("=")
-    return name.replace("-", "_"), float(value) if "." in value else int(value)
+    name = name.replace("-", "_")
+    try:
+        number = float(value) if "." in value else int(value)
+        TextRecipe((max(COUNTS),), 1, **{name: number})
+    except (UserError, TypeError, ValueError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return name, number
 
 
 def main() -> None:
@@ -185,7 +194,11 @@ def main() -> None:
     if chosen.write:
         write_blocks(chosen.write, chosen.blocks, dict(chosen.knob))
         return
+    if chosen.blocks < 1:
+        parser.error(f"--blocks {chosen.blocks}: at least 1")
     reads = all_reads(chosen.blocks, dict(chosen.knob), chosen.keep)
+    if not reads:
+        sys.exit(1)
     print("\n".join(table(reads)), "\n")
     show("Long blocks and short ones", ratios(reads))
     for fonts, found in reads.items():

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
+# In place of a wish, where a figure is only stated.
+NOTHING = "–"
+
+
 @dataclass(frozen=True)
 class Figure:
     """One measured number, and the least or most that it should be."""
@@ -21,7 +25,7 @@ class Figure:
     def row(self) -> str:
         """A row of a Markdown table."""
         number = f"{self.value:,.0f}" if self.value >= 100 else f"{self.value:.3g}"
-        met = "yes" if self.good else "NO"
+        met = ("yes" if self.good else "NO") if self.wanted != NOTHING else NOTHING
         return f"| {self.what} | {number} {self.unit} | {self.wanted} | {met} |"
 
 
@@ -36,6 +40,11 @@ def at_least(what: str, value: float, unit: str, least: float) -> Figure:
 def at_most(what: str, value: float, unit: str, most: float) -> Figure:
     """A figure that should not be larger."""
     return Figure(what, value, unit, f"at most {most:,g}", value <= most)
+
+
+def stated(what: str, value: float, unit: str) -> Figure:
+    """A figure with nothing to meet."""
+    return Figure(what, value, unit, NOTHING, good=True)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
-from measure import Figure, Run, at_least, at_most, run, run_program, show
+from measure import Figure, Run, at_least, at_most, run, run_program, show, stated
 from venvs import SCRIPTS, environment
 
 import fonts
@@ -177,15 +177,10 @@ def cost(folder: Path) -> list[Figure]:
     clock = (large.wall - small.wall) / (measured - 2_000) * PAPER / 3600
     what = f"{PAPER:,} blocks of 1–10 lines, default canvas"
     return [
-        _stated(f"{what}, two workers, by CPU time", hours, "hours"),
-        _stated(f"{what}, two workers, by the clock of this machine", clock, "hours"),
-        _stated(f"{what}, on disk", gigabytes, "GB"),
+        stated(f"{what}, two workers, by CPU time", hours, "hours"),
+        stated(f"{what}, two workers, by the clock of this machine", clock, "hours"),
+        stated(f"{what}, on disk", gigabytes, "GB"),
     ]
-
-
-def _stated(what: str, value: float, unit: str) -> Figure:
-    """A figure with nothing to meet."""
-    return Figure(what, value, unit, "–", good=True)
 
 
 PARTS = {"peers": peers, "fonts": catalogue, "workers": workers, "memory": memory, "cost": cost}

@@ -7,7 +7,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-
 # In place of a wish, where a figure is only stated.
 NOTHING = "–"
 

@@ -7,6 +7,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+# In place of a wish, where a figure is only stated.
+NOTHING = "–"
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -21,7 +24,7 @@ class Figure:
     def row(self) -> str:
         """A row of a Markdown table."""
         number = f"{self.value:,.0f}" if self.value >= 100 else f"{self.value:.3g}"
-        met = "yes" if self.good else "NO"
+        met = ("yes" if self.good else "NO") if self.wanted != NOTHING else NOTHING
         return f"| {self.what} | {number} {self.unit} | {self.wanted} | {met} |"
 
 
@@ -36,6 +39,11 @@ def at_least(what: str, value: float, unit: str, least: float) -> Figure:
 def at_most(what: str, value: float, unit: str, most: float) -> Figure:
     """A figure that should not be larger."""
     return Figure(what, value, unit, f"at most {most:,g}", value <= most)
+
+
+def stated(what: str, value: float, unit: str) -> Figure:
+    """A figure with nothing to meet."""
+    return Figure(what, value, unit, NOTHING, good=True)
 
 
 @dataclass(frozen=True)
@@ -60,10 +68,14 @@ print(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1000)
 
 
 def run(command: str, *arguments: object) -> Run:
-    """Run an installed command and measure it. A process in between keeps runs apart."""
-    program = str(Path(sys.executable).with_name(command))
+    """Run an installed command and measure it."""
+    return run_program(Path(sys.executable).with_name(command), *arguments)
+
+
+def run_program(program: Path, *arguments: object) -> Run:
+    """Run any program and measure it. A process in between keeps runs apart."""
     measured = subprocess.run(
-        [sys.executable, "-c", _CHILD, program, *map(str, arguments)],
+        [sys.executable, "-c", _CHILD, str(program), *map(str, arguments)],
         check=True, capture_output=True, text=True,
     )  # fmt: skip
     wall, cpu, peak = map(float, measured.stdout.split())

@@ -1,0 +1,210 @@
+"""How well an off-the-shelf reader reads the text blocks: character accuracy by line count.
+
+.venv/bin/python perf/legibility.py                               # 100 blocks a count: 15 minutes
+.venv/bin/python perf/legibility.py --blocks 20 --knob contrast=90 --keep FOLDER
+
+The reader is RapidOCR from PyPI with the weights in its wheel, as it comes but for its classifier
+of upside-down text, which is off; it finds the text, too. Each piece of text it finds goes to the
+line whose quad's centre line is nearest to the piece's centre; the pieces of a line are joined
+from left to right. Accuracy of a line is 1 − edits / length: the least number of insertions,
+deletions and substitutions that make what was read what was written, over the length of the longer
+one; both in lower case and without spaces. A line that was not found counts 0. A figure is the
+mean over all lines of all blocks; "median" that over blocks: half of the blocks are read better.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from measure import Figure, at_least, show
+from venvs import SCRIPTS, environment
+
+from fonts.catalogue import is_catalogue
+from fonts.places import catalogue_folder
+from ivl_shards.errors import UserError
+from textblocks_gen import Source, TextRecipe, complete, start
+
+COUNTS = (1, 3, 5, 10)
+BLOCKS = 100
+FONTS = ("packaged faces", "catalogue")
+
+
+@dataclass(frozen=True)
+class Read:
+    """A block, and how well each of its lines was read."""
+
+    file: str
+    font: str
+    lines: list[str]
+    read: list[str]
+
+    @property
+    def accuracies(self) -> list[float]:
+        """Of each line."""
+        return [accuracy(a, b) for a, b in zip(self.lines, self.read, strict=True)]
+
+
+def accuracy(written: str, read: str) -> float:
+    """1 − edits / length of the longer one.
+
+    >>> accuracy("Two words", "twowards")
+    0.875
+    """
+    a, b = ("".join(text.split()).casefold() for text in (written, read))
+    return 1 - edits(a, b) / max(len(a), len(b), 1)
+
+
+def edits(a: str, b: str) -> int:
+    """Levenshtein distance."""
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        corner, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            corner, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, corner + (x != y))
+    return row[-1]
+
+
+def place(pieces: list[dict], quads: np.ndarray) -> list[str]:
+    """What was read of each line; quads (L, 4, 2)."""
+    lefts, rights = (quads[:, 0] + quads[:, 3]) / 2, (quads[:, 1] + quads[:, 2]) / 2  # (L, 2)
+    along = rights - lefts
+    across = np.stack([-along[:, 1], along[:, 0]], 1) / np.linalg.norm(along, axis=1)[:, None]
+    found: list[list[tuple[float, str]]] = [[] for _ in quads]
+    for piece in pieces:
+        centre = np.mean(piece["quad"], axis=0)
+        off = np.abs(((centre - lefts) * across).sum(1))
+        found[int(off.argmin())].append((float(centre[0]), piece["text"]))
+    return ["".join(text for _, text in sorted(line)) for line in found]
+
+
+def write_blocks(folder: Path, blocks: int, knobs: dict[str, float]) -> None:
+    """Blocks of every line count as JPEG, and what they say as JSON."""
+    truth = []
+    for count in COUNTS:
+        recipe = TextRecipe((count,), blocks, split="legibility", **knobs)
+        sample = start(complete(recipe, Source()), Source())
+        for row in range(blocks):
+            made, name = sample(row), f"{count:02}-{row:03}.jpg"
+            (folder / name).write_bytes(np.asarray(made["image"]).tobytes())
+            lines = [text.decode() for text in made["line_text"].tolist()]
+            quads = np.asarray(made["line_quad"]).tolist()
+            font = made["font"].item().decode()
+            truth.append({"file": name, "font": font, "lines": lines, "quads": quads})
+    (folder / "truth.json").write_text(json.dumps(truth), "utf-8")
+
+
+def read_blocks(reader: Path, folder: Path) -> list[Read]:
+    """What the reader makes of them."""
+    done = subprocess.run(
+        [reader, SCRIPTS / "rapidocr_read.py", folder], check=True, stdout=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    pieces = {found["file"]: found["pieces"] for found in map(json.loads, done.stdout.splitlines())}
+    truth = json.loads((folder / "truth.json").read_text("utf-8"))
+    return [
+        Read(b["file"], b["font"], b["lines"], place(pieces[b["file"]], np.array(b["quads"])))
+        for b in truth
+    ]
+
+
+def measured(
+    fonts: str, blocks: int, knobs: dict[str, float], reader: Path, keep: Path | None
+) -> list[Read]:
+    """Make and read the blocks drawn with one choice of fonts."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = (keep or Path(temporary)) / fonts.split()[0]
+        folder.mkdir(parents=True, exist_ok=True)
+        chosen = {"IVL_FONTS": str(folder / "nothing")} if fonts == FONTS[0] else {}
+        # A process of its own: the fonts are looked for once a process, by its environment.
+        work = [sys.executable, __file__, "--write", folder, "--blocks", str(blocks)]
+        work += [part for name, value in knobs.items() for part in ("--knob", f"{name}={value}")]
+        subprocess.run(work, check=True, env=os.environ | chosen)
+        return read_blocks(reader, folder)
+
+
+def mean_accuracy(reads: list[Read], count: int) -> float:
+    """Over the lines of all blocks of so many lines."""
+    return statistics.fmean(a for r in reads if len(r.lines) == count for a in r.accuracies)
+
+
+def table(reads: dict[str, list[Read]]) -> list[str]:
+    """Accuracies by line count and fonts, a Markdown table."""
+    heads = [f"{count} line{'s'[: count > 1]}" for count in COUNTS]
+    rows = [f"| fonts | | {' | '.join(heads)} |", "|---|---|" + "---|" * len(COUNTS)]
+    for fonts, found in reads.items():
+        by_block = {
+            n: [statistics.fmean(r.accuracies) for r in found if len(r.lines) == n] for n in COUNTS
+        }
+        means = (f"{mean_accuracy(found, n):.1%}" for n in COUNTS)
+        medians = (f"{statistics.median(by_block[n]):.1%}" for n in COUNTS)
+        rows.append(f"| {fonts} | mean | {' | '.join(means)} |")
+        rows.append(f"| {fonts} | median | {' | '.join(medians)} |")
+    return rows
+
+
+def all_reads(
+    blocks: int = BLOCKS, knobs: dict[str, float] | None = None, keep: Path | None = None
+) -> dict[str, list[Read]]:
+    """Blocks by choice of fonts; none where the reader cannot be installed."""
+    reader = environment("rapidocr")
+    if reader is None:
+        return {}
+    choices = FONTS if is_catalogue(catalogue_folder()) else FONTS[:1]
+    return {fonts: measured(fonts, blocks, knobs or {}, reader, keep) for fonts in choices}
+
+
+def ratios(reads: dict[str, list[Read]]) -> list[Figure]:
+    """Long blocks should read as well as short ones."""
+    return [
+        at_least(f"10 lines over 3, {fonts}", mean_accuracy(r, 10) / mean_accuracy(r, 3), "×", 0.95)
+        for fonts, r in reads.items()
+    ]
+
+
+def _knob(text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    name = name.replace("-", "_")
+    try:
+        number = float(value) if "." in value else int(value)
+        TextRecipe((max(COUNTS),), 1, **{name: number})
+    except (UserError, TypeError, ValueError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return name, number
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--blocks", type=int, default=BLOCKS, help="of each number of lines")
+    parser.add_argument(
+        "--knob", type=_knob, action="append", default=[], metavar="NAME=VALUE",
+        help="of the recipe, as in TextRecipe; may be given more than once",
+    )  # fmt: skip
+    parser.add_argument("--keep", type=Path, help="folder for the images")
+    parser.add_argument("--worst", type=int, default=0, help="list so many blocks read worst")
+    parser.add_argument("--write", type=Path, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.write:
+        write_blocks(chosen.write, chosen.blocks, dict(chosen.knob))
+        return
+    if chosen.blocks < 1:
+        parser.error(f"--blocks {chosen.blocks}: at least 1")
+    reads = all_reads(chosen.blocks, dict(chosen.knob), chosen.keep)
+    if not reads:
+        sys.exit(1)
+    print("\n".join(table(reads)), "\n")
+    show("Long blocks and short ones", ratios(reads))
+    for fonts, found in reads.items():
+        for r in sorted(found, key=lambda r: statistics.fmean(r.accuracies))[: chosen.worst]:
+            print(f"{statistics.fmean(r.accuracies):.2f} {fonts} {r.file} {r.font}: {r.read}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,9 +1,12 @@
 """Shard: the unit of work. One pure function makes one, here or on a cluster."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import cv2
 import h5py
 
 from ivl_shards.errors import Damage, UserError
@@ -40,12 +43,27 @@ class Job:
 def make_shard(job: Job) -> Job:
     """Make the job's samples and write its file. The same job gives the same content anywhere."""
     schema = job.generator.stored_schema(job.recipe)
-    make_sample = job.generator.start(job.recipe, job.source)
-    with shard_writer(job.path, schema, job.samples, job.attributes) as writer:
+    with (
+        _one_thread(),
+        shard_writer(job.path, schema, job.samples, job.attributes) as writer,
+    ):
+        make_sample = job.generator.start(job.recipe, job.source)
         for row in range(job.start, job.stop):
             sample = make_sample(row)
             writer.append(with_dense_memory(sample) if job.recipe.dense_memory else sample)
     return job
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Keep OpenCV to one thread: on small images its threads cost more than they bring, and
+    workers would take each other's cores."""
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(before)
 
 
 def with_dense_memory(sample: Sample) -> Sample:

@@ -17,7 +17,7 @@ from zlib_ng import zlib_ng
 
 from ivl_shards.disk import Disk, sealed_file
 from ivl_shards.sample import Sample, digest
-from ivl_shards.schema import DEFLATE, DIGEST, ENCODED, PLAIN, Array, Field, Schema, pad
+from ivl_shards.schema import DEFLATE, DIGEST, ENCODED, Array, Field, Schema, pad
 from ivl_shards.seal import FORMAT, VERSION
 
 # Rows of small fields are written together: one HDF5 call costs as much as 100 rows.
@@ -37,6 +37,7 @@ class ShardWriter:
         self._filled = 0  # waiting in the blocks
         self._content = hashlib.sha256()
         self._datasets = {f.name: create_dataset(file, f, samples) for f in schema}
+        self._dtypes = {f.name: np.dtype(f.dtype) for f in schema}
         self._blocks = {f.name: _new_block(f) for f in schema if f.storage != DEFLATE}
 
     def append(self, sample: Sample) -> None:
@@ -44,12 +45,14 @@ class ShardWriter:
         fields = dict(sample)
         fields[DIGEST] = np.frombuffer(digest(fields), np.uint8)
         for field in self._schema:
-            value = _typed(field, fields[field.name])
+            value = fields[field.name]
+            if value.dtype != self._dtypes[field.name]:
+                raise TypeError(f"{field.name} is {value.dtype}, its schema says {field.dtype}")
+            if value.shape != field.shape and field.storage != ENCODED:
+                value = _padded(field, value)
             if field.storage == DEFLATE:
-                packed = zlib_ng.compress(pad(field, value).data, _LEVEL)
+                packed = zlib_ng.compress(value.data, _LEVEL)
                 self._write_chunk(field, self._row + self._filled, packed)
-            elif field.storage == PLAIN:
-                self._blocks[field.name][self._filled] = pad(field, value)
             else:
                 self._blocks[field.name][self._filled] = value
         self._filled += 1
@@ -160,12 +163,8 @@ def _new_block(field: Field) -> Array:
     return np.empty((_BLOCK, *field.shape), field.dtype)
 
 
-def _typed(field: Field, value: Array) -> Array:
-    """The value, after checking that nothing is lost by storing it."""
-    if value.dtype != field.dtype:
-        raise TypeError(f"{field.name} is {value.dtype}, its schema says {field.dtype}")
-    if field.storage != ENCODED and any(
-        n > limit for n, limit in zip(value.shape, field.shape, strict=True)
-    ):
+def _padded(field: Field, value: Array) -> Array:
+    """The value in the field's shape, after checking that it has room."""
+    if any(n > room for n, room in zip(value.shape, field.shape, strict=True)):
         raise ValueError(f"{field.name} is {value.shape}, its schema allows {field.shape}")
-    return value
+    return pad(field, value)

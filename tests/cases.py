@@ -77,7 +77,7 @@ CASES = {
         "8c163bab8312fbf7d2c699de69286fadbfe6fbd174c709340e9a1ded4832810a",
         _drawn(PhotoRecipe(counts=(1, 2), total=600)),
     ),
-    "text": Case(TEXT, "c389b470737ecc56b98aa9c89f1e7389d238809d390d96519c1eaf4b5a6e6029", _text),
+    "text": Case(TEXT, "9cb54877b4fbbbc1a5aae6c8e52a240439bdff4bceee81788c2fcacb4c6e68bf", _text),
     "dota": Case(
         DOTA, "794c02de7aad8813ad57b2fe0a6f8f414b3332e359a17c1d27b84361785f0c7a", _dota, drawn=False
     ),

@@ -188,8 +188,9 @@ def test_every_choice_occurs_as_often_as_the_recipe_says() -> None:
     assert (abs(words[3:] / 1600 - 1 / 3) < 0.045).all()
     texts = [b" ".join(s["line_text"]).decode() for s in found]
     upper = np.mean([t.isupper() for t in texts])
-    caps_only = np.mean(open_studio(ready(), Source()).caps_only)
-    assert abs(upper - (0.2 + 0.8 * caps_only)) < 0.06
+    studio = open_studio(ready(), Source())
+    caps_only, script = np.mean(studio.caps_only), np.mean(studio.script)
+    assert abs(upper - (0.2 * (1 - caps_only - script) + caps_only)) < 0.06
     title = np.mean([all(w[0].isupper() for w in t.split()) for t in texts])
     assert abs(title - upper - 0.5 * (1 - caps_only)) < 0.06
     assert len({s["font"].item() for s in found}) == len(default_faces())

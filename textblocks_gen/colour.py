@@ -19,11 +19,11 @@ def brightness(colour: Sequence[int]) -> float:
 
 
 def ground_range(ground: Array) -> tuple[float, float]:
-    """Brightness between which nine tenths of a ground, (H, W, 3), lie."""
+    """Brightness between which all but a twenty-fifth of a ground, (H, W, 3), lies."""
     some = ground[:: _STRIDE[0], :: _STRIDE[1]].astype(np.uint32)
     # `brightness` in whole numbers, which are the same everywhere and need no matrix product.
     values = ((77 * some[..., 0] + 150 * some[..., 1] + 29 * some[..., 2]) >> 8).reshape(-1)
-    cut = len(values) // 20
+    cut = len(values) // 50
     values.partition((cut, len(values) - 1 - cut))
     return float(values[cut]), float(values[-1 - cut])
 

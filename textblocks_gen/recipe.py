@@ -35,14 +35,14 @@ class TextRecipe(Recipe):
     foreshortening: float = 0.15
     """How much shorter one side of the block may be than the opposite one."""
     upper_case: float = 0.25
-    """How often a block is set in capitals."""
+    """How often a block is set in capitals, handwritings aside."""
     title_case: float = 0.25
     """How often each word of a block begins with a capital; the rest is as in the lexicon."""
     punctuation: float = 0.0
     """How often a word is followed by a comma, full stop or the like."""
     digits: float = 0.0
     """How often a word is a number instead."""
-    contrast: int = 70
+    contrast: int = 85
     """Least difference in brightness between text and the ground behind it, of 255."""
     shadow: float = 0.15
     """How often text casts a shadow."""

@@ -32,6 +32,8 @@ class Studio:
     faces: Typefaces
     face_ids: tuple[str, ...]
     caps_only: tuple[bool, ...]
+    script: tuple[bool, ...]
+    """Which faces are handwritings."""
     index: dict[str, int]
     """Number of each character in the typefaces."""
     words: Sequence[str]
@@ -63,7 +65,7 @@ def render(studio: Studio, canvas: Canvas, count: int, rng: np.random.Generator)
     recipe = studio.recipe
     which, aligned, *draws = rng.random(18).tolist()
     face, align = int(which * len(studio.faces)), int(aligned * len(ALIGNMENTS))
-    case = draw_case(recipe, draws[0], studio.caps_only[face])
+    case = draw_case(recipe, draws[0], studio.caps_only[face], studio.script[face])
     block = draw_block(
         recipe, studio.faces, face, studio.index, studio.words, count, case, align, rng
     )

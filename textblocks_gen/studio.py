@@ -55,6 +55,7 @@ def open_studio(recipe: TextRecipe, source: Source) -> Studio:
         faces=load_typefaces(faces, characters, recipe.line_pixels()[1]),
         face_ids=tuple(face.id for face in faces),
         caps_only=tuple(face.caps_only for face in faces),
+        script=tuple(face.style == "handwriting" for face in faces),
         index={character: k for k, character in enumerate(characters)},
         words=words,
         pool=_pool(source, recipe.seed, recipe.height, recipe.width),

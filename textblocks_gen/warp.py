@@ -47,6 +47,9 @@ def draw_warp(
 def _foreshortened(size: tuple[float, float], by: float, side: int) -> list[Point]:
     """Corners of the block about its centre, one of its four sides shortened."""
     x, y = size[0] / 2, size[1] / 2
+    if side % 2 == 0:
+        # A single line is far wider than high: by the same share its letters would fan out.
+        by *= min(1.0, 2 * y / x)
     corners = [(-x, -y), (x, -y), (x, y), (-x, y)]
     for k in (side, (side + 1) % 4):
         cx, cy = corners[k]

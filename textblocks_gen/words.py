@@ -32,11 +32,16 @@ def characters_needed(recipe: TextRecipe, words: Sequence[str]) -> str:
     return " " + "".join(sorted(found - {" "}))
 
 
-def draw_case(recipe: TextRecipe, draw: float, caps_only: bool) -> str:
-    """How a block is set: `upper`, `title`, or as the words stand in the lexicon."""
-    if caps_only or draw < recipe.upper_case:
+def draw_case(recipe: TextRecipe, draw: float, caps_only: bool, script: bool) -> str:
+    """How a block is set: `upper`, `title`, or as the words stand in the lexicon.
+
+    A handwriting is not set in capitals alone: its swashes make them unreadable.
+    """
+    if caps_only or (draw < recipe.upper_case and not script):
         return "upper"
-    return "title" if draw < recipe.upper_case + recipe.title_case else "as is"
+    if recipe.upper_case <= draw < recipe.upper_case + recipe.title_case:
+        return "title"
+    return "as is"
 
 
 def set_words(

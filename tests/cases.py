@@ -77,7 +77,7 @@ CASES = {
         "8c163bab8312fbf7d2c699de69286fadbfe6fbd174c709340e9a1ded4832810a",
         _drawn(PhotoRecipe(counts=(1, 2), total=600)),
     ),
-    "text": Case(TEXT, "9cb54877b4fbbbc1a5aae6c8e52a240439bdff4bceee81788c2fcacb4c6e68bf", _text),
+    "text": Case(TEXT, "b21b92dce53291fbb0a4c4261ffe8feafc140e46d5d1a9d3b35192a25ef901bb", _text),
     "dota": Case(
         DOTA, "794c02de7aad8813ad57b2fe0a6f8f414b3332e359a17c1d27b84361785f0c7a", _dota, drawn=False
     ),

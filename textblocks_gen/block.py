@@ -1,6 +1,6 @@
 """Block: lines of words set in a face, stacked and aligned on a page."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,41 +48,45 @@ class Block:
 
 def draw_block(
     recipe: TextRecipe, faces: Typefaces, face: int, index: dict[str, int], words: Sequence[str],
-    count: int, case: str, align: int, rng: np.random.Generator,
+    lengths: Array, widths: Array, count: int, case: str, align: int, rng: np.random.Generator,
 ) -> Block:  # fmt: skip
-    """Draw the words of a block and set them; each line has its own height."""
+    """Draw the words of a block and set them; each line has its own height.
+
+    lengths (words,): letters of each word. widths (2,): of the face's mean letter in the words
+    as they are and in capitals, in em.
+    """
     low, high = (float(v) for v in faces.line[face])
     least, most = recipe.line_pixels()
     draws = rng.random((2, count))
-    numbers = rng.integers(recipe.fewest_words, recipe.most_words + 1, size=count).tolist()
-    # All words that may be needed in one call, which costs no more than one of them.
-    chosen = rng.integers(len(words), size=(count, _TRIES, recipe.most_words)).tolist()
-    widths = dict(zip(index, faces.advance[face].tolist(), strict=True))
+    numbers = rng.integers(recipe.fewest_words, recipe.most_words + 1, size=count)
     room = _WIDEST * recipe.width
     ems = (least + (most - least) * draws[0]) / (high - low)
-    lines = []
-    for k, em in enumerate(ems.tolist()):
-        tries = ([words[i] for i in row[: numbers[k]]] for row in chosen[k])
-        said = (set_words(recipe, words_, case, rng) for words_ in tries)
-        lines.append(_fitting(said, widths, room / em))
+    # All words that may be needed in one call, which costs no more than one of them.
+    tries = rng.integers(len(words), size=(count, _TRIES, recipe.most_words))
+    letters = room / (ems * _LEAST_SHRINK * widths[int(case == "upper")])
+    lines = [
+        set_words(recipe, [words[i] for i in row[:number]], case, rng)
+        for row, number in zip(
+            _fitting(tries, lengths, numbers, letters).tolist(), numbers.tolist(), strict=True
+        )
+    ]
     gaps = most * (_NARROWEST_GAP + (WIDEST_GAP - _NARROWEST_GAP) * draws[1])
     return set_block(faces, face, index, lines, ems, gaps, room, align)
 
 
-def _fitting(tries: Iterable[list[str]], widths: dict[str, float], room: float) -> list[str]:
-    """The first line that need not shrink too much to fit, or the shortest.
+def _fitting(tries: Array, lengths: Array, numbers: Array, letters: Array) -> Array:
+    """For each line the first try that need not shrink too much to fit, or the shortest.
 
-    Long words are drawn again so; the number of words stays.
+    tries (count, T, most): words. numbers (count,): how many of them a line has. letters (count,):
+    how many letters of mean width fit. Long words are drawn again so; their number stays.
     """
-    shortest, least = None, 0.0
-    for words in tries:
-        width = sum(map(widths.__getitem__, " ".join(words)))
-        if shortest is None or width < least:
-            shortest, least = words, width
-        if least <= room / _LEAST_SHRINK:
-            break
-    assert shortest is not None
-    return shortest
+    counts = lengths[tries] + 1  # with the space behind each
+    total = (counts * (np.arange(tries.shape[2]) < numbers[:, None, None])).sum(
+        axis=2
+    )  # (count, T)
+    fits = total <= letters[:, None]
+    best = np.where(fits.any(axis=1), fits.argmax(axis=1), total.argmin(axis=1))
+    return np.asarray(tries[np.arange(len(tries)), best])
 
 
 def set_block(

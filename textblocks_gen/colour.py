@@ -36,8 +36,8 @@ def calmed(ground: Array, low: float, high: float, widest: float) -> tuple[Array
     if high - low <= widest:
         return ground, low, high
     middle, factor = (low + high) / 2, widest / (high - low)
-    table = [min(255, max(0, round(middle + (v - middle) * factor))) for v in range(256)]
-    squeezed = cv2.LUT(ground, np.array(table, np.uint8))
+    table = np.clip(np.rint(middle + (np.arange(256) - middle) * factor), 0, 255)
+    squeezed = cv2.LUT(ground, table.astype(np.uint8))
     return squeezed, middle - widest / 2, middle + widest / 2
 
 

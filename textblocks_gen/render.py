@@ -37,6 +37,10 @@ class Studio:
     index: dict[str, int]
     """Number of each character in the typefaces."""
     words: Sequence[str]
+    lengths: Array
+    """Letters of each word."""
+    widths: Array
+    """(F, 2): mean width of a letter in the words as they are, and in capitals, in em."""
     pool: Pool
     grain: Array
     """Noise, a little larger than the image."""
@@ -67,8 +71,9 @@ def render(studio: Studio, canvas: Canvas, count: int, rng: np.random.Generator)
     face, align = int(which * len(studio.faces)), int(aligned * len(ALIGNMENTS))
     case = draw_case(recipe, draws[0], studio.caps_only[face], studio.script[face])
     block = draw_block(
-        recipe, studio.faces, face, studio.index, studio.words, count, case, align, rng
-    )
+        recipe, studio.faces, face, studio.index, studio.words, studio.lengths,
+        studio.widths[face], count, case, align, rng,
+    )  # fmt: skip
     homography, kind = draw_warp(recipe, block.size, rng)
     ground = crop(studio.pool, rng, recipe.height, recipe.width).pixels
     box = fill(canvas, studio.faces, face, block, homography)

@@ -1,12 +1,16 @@
 """Studio: fonts, words and grounds, found on this machine and opened for rendering."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 
+import numpy as np
+
 from fonts import Face, fingerprint, load
 from ivl_shards import UserError
+from ivl_shards.schema import Array
 from textblocks_gen.backgrounds import Pool, make_pool, texture_fingerprint
 from textblocks_gen.lexicon import load_lexicon
 from textblocks_gen.recipe import TextRecipe
@@ -50,17 +54,38 @@ def open_studio(recipe: TextRecipe, source: Source) -> Studio:
         )
     words, faces = _words(recipe, source), _faces(recipe, source)
     characters = characters_needed(recipe, words)
+    typefaces = load_typefaces(faces, characters, recipe.line_pixels()[1])
     return Studio(
         recipe=recipe,
-        faces=load_typefaces(faces, characters, recipe.line_pixels()[1]),
+        faces=typefaces,
         face_ids=tuple(face.id for face in faces),
         caps_only=tuple(face.caps_only for face in faces),
         script=tuple(face.style == "handwriting" for face in faces),
         index={character: k for k, character in enumerate(characters)},
         words=words,
+        lengths=np.array([len(word) for word in words]),
+        widths=np.stack(
+            [_mean_widths(typefaces.advance, characters, text) for text in _both_cases(words)], 1
+        ),
         pool=_pool(source, recipe.seed, recipe.height, recipe.width),
         grain=make_grain(recipe),
     )
+
+
+def _both_cases(words: Sequence[str]) -> tuple[str, str]:
+    text = "".join(words)
+    return text, text.upper()
+
+
+def _mean_widths(advance: Array, characters: str, text: str) -> Array:
+    """Mean width of the letters of a text in each face, (F,), in em.
+
+    Summed one letter after the other: a matrix product may round differently elsewhere.
+    """
+    total = np.zeros(len(advance))
+    for k, character in enumerate(characters):
+        total += advance[:, k].astype(np.float64) * text.count(character)
+    return total / len(text)
 
 
 @lru_cache(maxsize=2)

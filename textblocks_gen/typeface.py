@@ -23,7 +23,7 @@ from ivl_shards.schema import Array
 _VERSION = 3
 # Polygons keep this close, in pixels, to the outlines of the largest text. Finer shows nowhere,
 # and rough faces have thousands of points a glyph.
-_TOLERANCE = 0.18
+_TOLERANCE = 0.25
 # Ligatures and contextual forms are off: one character, one glyph, one quad. Kerning is on.
 _FEATURES = {"kern": True, "liga": False, "clig": False, "calt": False, "dlig": False}
 # Beyond, a table of all pairs would be too large; texts are then set without kerning.
@@ -58,8 +58,8 @@ def load_typefaces(faces: Sequence[Face], characters: str, largest: float) -> Ty
 
     `largest`: pixels an em of the largest text that they are good for.
     """
-    # In powers of two, so that images of nearly the same size share what is in the cache.
-    tolerance = 2.0 ** math.floor(math.log2(_TOLERANCE / largest))
+    # In steps of half an octave, so that images of nearly the same size share the cache.
+    tolerance = 2.0 ** (math.floor(2 * math.log2(_TOLERANCE / largest)) / 2)
     name = f"{_VERSION}\n{fingerprint(faces)}\n{characters}\n{hb.__version__}\n{tolerance}"
     folder = cache_folder() / f"typefaces-{hashlib.sha256(name.encode()).hexdigest()[:24]}"
     if not folder.is_dir():

@@ -34,11 +34,11 @@ def figures() -> list[Figure]:
         for seed in range(10, 12):
             for workers in times:
                 # Long enough that starting a worker, half a second, does not count.
-                options = ("coloured", "--counts", "3-5", "--total", 5 * SAMPLES)
+                options = ("coloured", "--counts", "3-5", "--total", 8 * SAMPLES)
                 used = made(*options, "--seed", 10 * seed + workers, "--workers", workers)
                 times[workers].append(used.wall)
         ratio = min(times[1]) / min(times[2])
-        found.append(at_least("two workers over one, 100,000 samples", ratio, "×", 1.8))
+        found.append(at_least("two workers over one, 160,000 samples", ratio, "×", 1.8))
     return found
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import fcntl
-import json
 import logging
 import multiprocessing
 import os
@@ -19,7 +18,7 @@ from typing import Any
 from ivl_shards.disk import TEMPORARY, explained, sync_folder
 from ivl_shards.errors import Damage, Foreign, Stopped, UserError
 from ivl_shards.generator import Generator
-from ivl_shards.index import write_index
+from ivl_shards.index import stored_shards, write_index
 from ivl_shards.layout import Layout, check_target, plan_layout
 from ivl_shards.recipe import Recipe, require
 from ivl_shards.shard import Job, is_done, make_shard, read_attributes
@@ -140,11 +139,6 @@ def _compare(
     if "shards" not in found:
         return plan_layout(out, recipe.total, recipe.total)
     return plan_layout(out, recipe.total, stored_shards(found)[0][1])
-
-
-def stored_shards(attributes: dict[str, Any]) -> list[tuple[str, int]]:
-    """Names, relative to the index, and lengths of the shards that an index lists."""
-    return [(row["file"], row["samples"]) for row in json.loads(attributes["shards"])]
 
 
 def _drop_strays(generator: Generator, recipe: Recipe, layout: Layout, overwrite: bool) -> None:

@@ -36,6 +36,11 @@ def write_index(
             dataset.attrs.update(field.attributes())
 
 
+def stored_shards(attributes: dict[str, Any]) -> list[tuple[str, int]]:
+    """Names, relative to the index, and lengths of the shards that an index lists."""
+    return [(row["file"], row["samples"]) for row in json.loads(attributes["shards"])]
+
+
 def _virtual_layout(field: Field, names: Sequence[str], lengths: Sequence[int]) -> Any:
     encoded = field.storage == ENCODED
     dtype = h5py.vlen_dtype("u1") if encoded else field.dtype

@@ -10,7 +10,6 @@ Files are opened when first needed, once in each process, so a dataset can be ha
 workers of a PyTorch DataLoader whether they are forked or spawned. Torch is not needed.
 """
 
-import json
 import os
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -23,6 +22,7 @@ import numpy as np
 
 from ivl_shards.columns import Column, Hdf5Column, decode, map_file, open_column
 from ivl_shards.errors import Damage, UserError
+from ivl_shards.index import stored_shards
 from ivl_shards.recipe import from_json
 from ivl_shards.sample import Sample
 from ivl_shards.schema import DIGEST, Array, Field, Schema, stored_field
@@ -65,8 +65,8 @@ class Source:
             self.schema = read_schema(file)
         self.shards = [(self.path, int(self.attributes["samples"]))]
         if "shards" in self.attributes:
-            table = json.loads(self.attributes["shards"])
-            self.shards = [(path.parent / row["file"], row["samples"]) for row in table]
+            listed = stored_shards(self.attributes)
+            self.shards = [(path.parent / name, samples) for name, samples in listed]
         self.ends = np.cumsum([samples for _, samples in self.shards])
         self._open: OrderedDict[int, Shard] = OrderedDict()
         self._process = os.getpid()

@@ -15,14 +15,13 @@ import ivl_shards
 from ivl_shards import Generator, Made, Sample
 from ivl_shards.draws import Draws
 from ivl_shards.stream import Stream
+from textblocks_gen.about import NAME, about
 from textblocks_gen.fields import schema, size
 from textblocks_gen.recipe import TextRecipe
 from textblocks_gen.render import Canvas, render
 from textblocks_gen.studio import Source, complete, open_studio
 
 __all__ = ["TEXT", "Source", "TextRecipe", "complete", "generate", "start", "stream"]
-
-NAME = "textblocks-gen"
 
 
 def start(recipe: TextRecipe, source: Source | None) -> Callable[[int], Sample]:
@@ -45,6 +44,7 @@ TEXT = Generator(
     schema=schema,
     size=size,
     start=start,
+    about=about,
 )
 
 

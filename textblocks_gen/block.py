@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 
 from ivl_shards.schema import Array
 from textblocks_gen.recipe import WIDEST_GAP, TextRecipe
 from textblocks_gen.typeface import Typefaces
-from textblocks_gen.typeset import set_lines, stack_lines
+from textblocks_gen.typeset import set_page
 from textblocks_gen.words import set_words
 
 ALIGNMENTS = ("left", "centre", "right")
@@ -43,11 +44,13 @@ class Block:
     @property
     def size(self) -> tuple[float, float]:
         """Width and height of the ink."""
-        return float(self.line_boxes[:, 2].max()), float(self.line_boxes[:, 3].max())
+        # Plain numbers: for so few, NumPy takes several times as long.
+        _, _, right, bottom = zip(*self.line_boxes.tolist(), strict=True)
+        return max(right), max(bottom)
 
 
 def draw_block(
-    recipe: TextRecipe, faces: Typefaces, face: int, index: dict[str, int], words: Sequence[str],
+    recipe: TextRecipe, faces: Typefaces, face: int, index: Array, words: Sequence[str],
     lengths: Array, widths: Array, count: int, case: str, align: int, rng: np.random.Generator,
 ) -> Block:  # fmt: skip
     """Draw the words of a block and set them; each line has its own height.
@@ -55,72 +58,66 @@ def draw_block(
     lengths (words,): letters of each word. widths (2,): of the face's mean letter in the words
     as they are and in capitals, in em.
     """
-    low, high = (float(v) for v in faces.line[face])
+    low, high = faces.line[face].tolist()
     least, most = recipe.line_pixels()
-    draws = rng.random((2, count))
-    numbers = rng.integers(recipe.fewest_words, recipe.most_words + 1, size=count)
+    # All that may be needed in one call, which costs no more than a few of them.
+    draws = rng.random((count, 3 + _TRIES * recipe.most_words))
     room = _WIDEST * recipe.width
-    ems = (least + (most - least) * draws[0]) / (high - low)
-    # All words that may be needed in one call, which costs no more than one of them.
-    tries = rng.integers(len(words), size=(count, _TRIES, recipe.most_words))
+    ems = (least + (most - least) * draws[:, 0]) / (high - low)
+    gaps = most * (_NARROWEST_GAP + (WIDEST_GAP - _NARROWEST_GAP) * draws[:, 1])
     letters = room / (ems * _LEAST_SHRINK * widths[int(case == "upper")])
+    chosen, numbers = _fitting(draws[:, 2:], lengths, recipe.fewest_words, letters)
     lines = [
         set_words(recipe, [words[i] for i in row[:number]], case, rng)
-        for row, number in zip(
-            _fitting(tries, lengths, numbers, letters).tolist(), numbers.tolist(), strict=True
-        )
+        for row, number in zip(chosen.tolist(), numbers.tolist(), strict=True)
     ]
-    gaps = most * (_NARROWEST_GAP + (WIDEST_GAP - _NARROWEST_GAP) * draws[1])
     return set_block(faces, face, index, lines, ems, gaps, room, align)
 
 
-def _fitting(tries: Array, lengths: Array, numbers: Array, letters: Array) -> Array:
-    """For each line the first try that need not shrink too much to fit, or the shortest.
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _fitting(draws: Array, lengths: Array, fewest: int, letters: Array) -> tuple[Array, Array]:
+    """Words of each line, (L, most), and how many of them it has, (L,), at least `fewest`.
 
-    tries (count, T, most): words. numbers (count,): how many of them a line has. letters (count,):
-    how many letters of mean width fit. Long words are drawn again so; their number stays.
+    draws (L, 1 + T · most): from 0 to 1; the first for the number, the others for T tries.
+    letters (L,): how many letters of mean width fit. The first try that need not shrink too much
+    is taken, or the shortest: long words are drawn again, their number stays.
     """
-    counts = lengths[tries] + 1  # with the space behind each
-    total = (counts * (np.arange(tries.shape[2]) < numbers[:, None, None])).sum(
-        axis=2
-    )  # (count, T)
-    fits = total <= letters[:, None]
-    best = np.where(fits.any(axis=1), fits.argmax(axis=1), total.argmin(axis=1))
-    return np.asarray(tries[np.arange(len(tries)), best])
+    count, most = len(draws), (draws.shape[1] - 1) // _TRIES
+    chosen, numbers = np.empty((count, most), np.int64), np.empty(count, np.int64)
+    row = np.empty(most, np.int64)
+    for k in range(count):
+        numbers[k] = fewest + int(draws[k, 0] * (most - fewest + 1))
+        shortest = np.inf
+        for t in range(_TRIES):
+            total = 0
+            for i in range(most):
+                row[i] = int(draws[k, 1 + t * most + i] * len(lengths))
+                if i < numbers[k]:
+                    total += lengths[row[i]] + 1  # with the space behind it
+            if total < shortest:
+                shortest = total
+                chosen[k] = row
+            if total <= letters[k]:
+                break
+    return chosen, numbers
 
 
 def set_block(
-    faces: Typefaces, face: int, index: dict[str, int], lines: list[list[str]], ems: Array,
-    gaps: Array, room: float, align: int,
+    faces: Typefaces, face: int, index: Array, lines: list[list[str]], ems: Array, gaps: Array,
+    room: float, align: int,
 ) -> Block:  # fmt: skip
     """Set lines of words in a face.
 
-    ems (L,): pixels an em, at most; a line that is wider than the room shrinks. gaps (L,):
-    pixels below each line.
+    index: of `character_index`. ems (L,): pixels an em, at most; a line that is wider than the
+    room shrinks. gaps (L,): pixels below each line.
     """
     texts = [" ".join(words) for words in lines]
-    ids = np.array([index[c] for text in texts for c in text], np.int32)
-    starts = np.cumsum([0, *map(len, texts)])
-    word_lines = np.array([k for k, words in enumerate(lines) for _ in words])
-    # A space belongs to no word; the one after a line's last word is not there.
-    owners, number = [], 0
-    for words in lines:
-        for word in words:
-            owners += [number] * len(word)
-            owners.append(-1)
-            number += 1
-        owners.pop()
-    low, high = (float(v) for v in faces.line[face])
+    codes = np.frombuffer("\n".join(texts).encode("utf-32-le"), np.uint32)
+    low, high = faces.line[face].tolist()
     ems = ems.copy()
-    pens, scales, origins = np.empty(len(ids)), np.empty(len(ids)), np.empty((len(ids), 2))
-    word_boxes, line_boxes = np.empty((len(word_lines), 4)), np.empty((len(lines), 4))
-    set_lines(
-        ids, starts, np.array(owners), faces.advance[face], faces.kern[face], faces.box[face],
-        ems, pens, word_boxes, line_boxes, room,
-    )  # fmt: skip
-    stack_lines(
-        starts, word_lines, ems, gaps, low, high, align, pens, word_boxes, line_boxes, origins,
-        scales,
+    ids, origins, scales, line_boxes, word_boxes, word_lines = set_page(
+        codes, index, faces.advance[face], faces.kern[face], faces.box[face], ems, gaps, low, high,
+        room, align,
     )  # fmt: skip
     return Block(
         texts, ems * (high - low), line_boxes, word_boxes, word_lines, ids, origins, scales

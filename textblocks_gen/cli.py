@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
-from ivl_shards.errors import UserError
 from ivl_shards.options import (
     Decorator,
+    Size,
     generate_and_report,
     generator_options,
     run,
@@ -22,19 +22,6 @@ from ivl_shards.options import (
 from textblocks_gen import TEXT, Source, TextRecipe, complete
 
 _PLACE = click.Path(path_type=Path)
-
-
-def _size(context: Any, parameter: Any, value: str) -> tuple[int, int]:
-    """Width and height from 448x320, or from one number for both."""
-    try:
-        numbers = [int(part) for part in value.lower().split("x")]
-    except ValueError:
-        numbers = []
-    if len(numbers) == 1:
-        numbers *= 2
-    if len(numbers) != 2:
-        raise UserError(f"--size {value}: write WIDTHxHEIGHT, for example 448x320")
-    return numbers[0], numbers[1]
 
 
 def _chance(name: str, help_: str) -> Decorator:
@@ -51,7 +38,7 @@ def _chance(name: str, help_: str) -> Decorator:
 @click.option("--backgrounds", type=_PLACE, help="Folder of photographs; textures by default.")
 @click.option(
     "--size",
-    callback=_size,
+    type=Size(),
     show_default=True,
     metavar="WIDTHxHEIGHT",
     default=f"{TextRecipe.width}x{TextRecipe.height}",

@@ -9,9 +9,9 @@ import numpy as np
 from ivl_shards import Sample
 from ivl_shards.memory import step_dtype
 from ivl_shards.schema import Array
-from textblocks_gen.backgrounds import Pool, crop
+from textblocks_gen.backgrounds import Pool, crop, shift
 from textblocks_gen.block import ALIGNMENTS, Block, draw_block
-from textblocks_gen.colour import Colour, brightness, calmed, ground_range, text_colour
+from textblocks_gen.colour import Colour, brightness, calm, ground_range, text_colour
 from textblocks_gen.raster import empty_area, fill_glyphs, fill_quads, paint, take_mask
 from textblocks_gen.recipe import TextRecipe
 from textblocks_gen.typeface import Typefaces
@@ -34,14 +34,15 @@ class Studio:
     caps_only: tuple[bool, ...]
     script: tuple[bool, ...]
     """Which faces are handwritings."""
-    index: dict[str, int]
-    """Number of each character in the typefaces."""
+    index: Array
+    """Number of each character in the typefaces, by code point."""
     words: Sequence[str]
     lengths: Array
     """Letters of each word."""
     widths: Array
     """(F, 2): mean width of a letter in the words as they are, and in capitals, in em."""
     pool: Pool
+    """Its images in BGR, OpenCV's order, so that samples need not be turned to be encoded."""
     grain: Array
     """Noise, a little larger than the image."""
 
@@ -77,8 +78,8 @@ def render(studio: Studio, canvas: Canvas, count: int, rng: np.random.Generator)
     homography, kind = draw_warp(recipe, block.size, rng)
     ground = crop(studio.pool, rng, recipe.height, recipe.width).pixels
     box = fill(canvas, studio.faces, face, block, homography)
-    image = _composed(studio, canvas, ground, box, draws[1:], rng)
-    return _sample(studio, block, homography, image, face, align, kind)
+    _compose(studio, canvas, ground, box, draws[1:], rng)
+    return _sample(studio, block, homography, ground, face, align, kind)
 
 
 def fill(canvas: Canvas, faces: Typefaces, face: int, block: Block, homography: Array) -> Box:
@@ -97,15 +98,15 @@ def fill(canvas: Canvas, faces: Typefaces, face: int, block: Block, homography: 
     return box
 
 
-def _composed(
+def _compose(
     studio: Studio, canvas: Canvas, ground: Array, box: Box, draws: list[float],
     rng: np.random.Generator,
-) -> Array:  # fmt: skip
-    """Text and its effects over the ground, (H, W, 3) RGB."""
+) -> None:  # fmt: skip
+    """Draw text and its effects on the ground, (H, W, 3) BGR."""
     recipe = studio.recipe
     left, top, right, bottom = box
     low, high = ground_range(ground[top:bottom, left:right])
-    ground, low, high = calmed(ground, low, high, 255.0 - 2 * recipe.contrast - 20)
+    low, high = calm(ground, low, high, 255.0 - 2 * recipe.contrast - 20)
     colour = text_colour(draws[:5], low, high, recipe.contrast)
     against: Colour = (0, 0, 0) if brightness(colour) > (low + high) / 2 else (255, 255, 255)
     mask = canvas.mask[top:bottom, left:right]
@@ -121,8 +122,8 @@ def _composed(
         y, x = rng.integers(_GRAIN, size=2).tolist()
         grain = studio.grain[y : y + recipe.height, x : x + recipe.width]
         # Up by the grain, then down by its mean; both stop at black and white.
-        ground = cv2.subtract(cv2.add(ground, grain), (_GRAIN // 2,) * 4)
-    return ground
+        cv2.add(ground, grain, dst=ground)
+        shift(ground, -_GRAIN // 2)
 
 
 def _shadow(mask: Array, right: float, down: float) -> Array:
@@ -134,7 +135,7 @@ def _shadow(mask: Array, right: float, down: float) -> Array:
 
 
 def _blend(view: Array, mask: Array, colour: Colour) -> None:
-    paint(view, mask, np.array(colour, np.uint8), 0, 0, mask.shape[1], mask.shape[0])
+    paint(view, mask, np.array(colour[::-1], np.uint8))
 
 
 def _sample(
@@ -144,8 +145,7 @@ def _sample(
     quads = box_quads(block.line_boxes, homography)
     steps = np.zeros((recipe.height, recipe.width), step_dtype(max(recipe.counts)))
     fill_quads(quads, steps)
-    ordered = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
-    jpeg = cv2.imencode(".jpg", ordered, (cv2.IMWRITE_JPEG_QUALITY, recipe.quality))[1]
+    jpeg = cv2.imencode(".jpg", image, (cv2.IMWRITE_JPEG_QUALITY, recipe.quality))[1]
     fields = {
         "image": jpeg.ravel(),
         "image_size": np.array([recipe.height, recipe.width], np.int32),
@@ -156,7 +156,7 @@ def _sample(
         "line_height": block.heights.astype(np.float32),
         "word_count": np.int32(len(block.word_lines)),
         "word_quad": box_quads(block.word_boxes, homography),
-        "word_line": block.word_lines.astype(np.uint8),
+        "word_line": block.word_lines,
         "font": np.array(studio.face_ids[face].encode(), "S96"),
         "alignment": np.uint8(align),
         "warp": np.uint8(kind),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 
+import cv2
 import numpy as np
 
 from fonts import Face, fingerprint, load
@@ -16,7 +17,7 @@ from textblocks_gen.lexicon import load_lexicon
 from textblocks_gen.recipe import TextRecipe
 from textblocks_gen.render import Studio, make_grain
 from textblocks_gen.typeface import load_typefaces
-from textblocks_gen.words import characters_needed, readable_words
+from textblocks_gen.words import character_index, characters_needed, readable_words
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +39,7 @@ def complete(recipe: TextRecipe, source: Source) -> TextRecipe:
         grounds = _pool(source, recipe.seed, recipe.height, recipe.width).fingerprint
     return replace(
         recipe,
-        fonts=fingerprint(_faces(recipe, source)),
+        fonts=fingerprint(usable_faces(recipe, source)),
         lexicon=load_lexicon(source.lexicon).fingerprint,
         backgrounds=grounds,
     )
@@ -52,7 +53,7 @@ def open_studio(recipe: TextRecipe, source: Source) -> Studio:
             "fonts, words or backgrounds here are not those of the recipe: all machines of a "
             "cluster need the same ones"
         )
-    words, faces = _words(recipe, source), _faces(recipe, source)
+    words, faces = _words(recipe, source), usable_faces(recipe, source)
     characters = characters_needed(recipe, words)
     typefaces = load_typefaces(faces, characters, recipe.line_pixels()[1])
     return Studio(
@@ -61,13 +62,13 @@ def open_studio(recipe: TextRecipe, source: Source) -> Studio:
         face_ids=tuple(face.id for face in faces),
         caps_only=tuple(face.caps_only for face in faces),
         script=tuple(face.style == "handwriting" for face in faces),
-        index={character: k for k, character in enumerate(characters)},
+        index=character_index(characters),
         words=words,
         lengths=np.array([len(word) for word in words]),
         widths=np.stack(
             [_mean_widths(typefaces.advance, characters, text) for text in _both_cases(words)], 1
         ),
-        pool=_pool(source, recipe.seed, recipe.height, recipe.width),
+        pool=_turned(_pool(source, recipe.seed, recipe.height, recipe.width)),
         grain=make_grain(recipe),
     )
 
@@ -86,6 +87,12 @@ def _mean_widths(advance: Array, characters: str, text: str) -> Array:
     for k, character in enumerate(characters):
         total += advance[:, k].astype(np.float64) * text.count(character)
     return total / len(text)
+
+
+def _turned(pool: Pool) -> Pool:
+    """The pool with its images in BGR."""
+    images = tuple(cv2.cvtColor(image, cv2.COLOR_RGB2BGR) for image in pool.images)
+    return replace(pool, images=images)
 
 
 @lru_cache(maxsize=2)
@@ -111,7 +118,7 @@ def _words(recipe: TextRecipe, source: Source) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4)
-def _faces(recipe: TextRecipe, source: Source) -> tuple[Face, ...]:
+def usable_faces(recipe: TextRecipe, source: Source) -> tuple[Face, ...]:
     """The faces that have every character that may be drawn."""
     needed = set(characters_needed(recipe, _words(recipe, source))) - {" "}
     capitals = set("".join(needed).upper())

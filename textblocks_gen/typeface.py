@@ -20,10 +20,13 @@ from fonts import Face, fingerprint
 from fonts.places import cache_folder
 from ivl_shards.schema import Array
 
-_VERSION = 3
+_VERSION = 4
 # Polygons keep this close, in pixels, to the outlines of the largest text. Finer shows nowhere,
 # and rough faces have thousands of points a glyph.
 _TOLERANCE = 0.25
+# The part of that for laying points on curves. The rest is for taking away those that are not
+# needed: from many points a better few are chosen.
+_LAYING = 1 / 8
 # Ligatures and contextual forms are off: one character, one glyph, one quad. Kerning is on.
 _FEATURES = {"kern": True, "liga": False, "clig": False, "calt": False, "dlig": False}
 # Beyond, a table of all pairs would be too large; texts are then set without kerning.
@@ -163,8 +166,8 @@ class _Pen:
     """Collects outlines as polygons."""
 
     def __init__(self, tolerance: float) -> None:
-        # Half of it for laying points on curves, half for taking away what is not needed.
-        self._tolerance = tolerance / 2
+        self._laying = tolerance * _LAYING
+        self._thinning = tolerance - self._laying
         self.points: list[tuple[float, float]] = []
         self.contours: list[int] = [0]
         self._em = 1.0
@@ -214,7 +217,7 @@ class _Pen:
         bend = max(
             abs(x0 - 2 * ax + bx), abs(y0 - 2 * ay + by), abs(ax - 2 * bx + x), abs(ay - 2 * by + y)
         )
-        pieces = max(1, min(16, int(math.sqrt(0.75 * bend / self._tolerance)) + 1))
+        pieces = max(1, min(32, int(math.sqrt(0.75 * bend / self._laying)) + 1))
         for k in range(1, pieces):
             t = k / pieces
             s = 1 - t
@@ -226,6 +229,6 @@ class _Pen:
         start = self.contours[-1]
         if len(self.points) > start:
             polygon = np.array(self.points[start:], np.float32).reshape(-1, 1, 2)
-            thinned = cv2.approxPolyDP(polygon, self._tolerance, closed=True).reshape(-1, 2)
+            thinned = cv2.approxPolyDP(polygon, self._thinning, closed=True).reshape(-1, 2)
             self.points[start:] = [(x, y) for x, y in thinned.tolist()]
             self.contours.append(len(self.points))

@@ -8,6 +8,58 @@ from numba import njit
 
 from ivl_shards.schema import Array
 
+_NEWLINE = 10
+
+
+@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def set_page(
+    codes: Array, index: Array, advance: Array, kern: Array, box: Array, ems: Array, gaps: Array,
+    low: float, high: float, room: float, align: int,
+) -> tuple[Array, Array, Array, Array, Array, Array]:  # fmt: skip
+    """Set a text of L lines.
+
+    codes: code points of the text, lines parted by newlines. index: number of each character by
+    code point, 0 for the space. Changed: ems (L,), where a line is wider than the room.
+
+    Returns ids (n,), origins (n, 2) and scales (n,) of the characters, spaces included; line_boxes
+    (L, 4); word_boxes (w, 4) and word_lines (w,), the line of each word.
+    """
+    ids, starts, owners, word_lines = _parse(codes, index, len(ems))
+    pens, scales, origins = np.empty(len(ids)), np.empty(len(ids)), np.empty((len(ids), 2))
+    word_boxes, line_boxes = np.empty((len(word_lines), 4)), np.empty((len(ems), 4))
+    set_lines(
+        ids, starts, owners, advance, kern, box, ems, pens, word_boxes, line_boxes, room
+    )  # fmt: skip
+    stack_lines(
+        starts, word_lines, ems, gaps, low, high, align, pens, word_boxes, line_boxes, origins,
+        scales,
+    )  # fmt: skip
+    return ids, origins, scales, line_boxes, word_boxes, word_lines
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _parse(codes: Array, index: Array, lines: int) -> tuple[Array, Array, Array, Array]:
+    """Characters, where each line begins, the word of each character, the line of each word."""
+    ids, owners = np.empty(len(codes), np.int32), np.empty(len(codes), np.int64)
+    starts, word_lines = np.zeros(lines + 1, np.int64), np.empty(len(codes), np.uint8)
+    n, line, word = 0, 0, 0
+    word_lines[0] = 0
+    for code in codes:
+        newline = code == _NEWLINE
+        if newline or index[code] == 0:
+            word += 1
+            line += newline
+            word_lines[word] = line
+        if newline:
+            starts[line] = n
+            continue
+        ids[n] = index[code]
+        # A space belongs to no word.
+        owners[n] = word if ids[n] else -1
+        n += 1
+    starts[lines] = n
+    return ids[:n], starts, owners[:n], word_lines[: word + 1]
+
 
 @njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def set_lines(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ivl_shards.schema import Array
 from textblocks_gen.recipe import TextRecipe
 
 PUNCTUATION = ",.;:!?"
@@ -30,6 +31,14 @@ def characters_needed(recipe: TextRecipe, words: Sequence[str]) -> str:
     if recipe.digits:
         found |= set(DIGITS)
     return " " + "".join(sorted(found - {" "}))
+
+
+def character_index(characters: str) -> Array:
+    """The number of each character by code point; others have that of the space."""
+    codes = [ord(character) for character in characters]
+    index = np.zeros(max(codes) + 1, np.int32)
+    index[codes] = np.arange(len(codes))
+    return index
 
 
 def draw_case(recipe: TextRecipe, draw: float, caps_only: bool, script: bool) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import ivl_shards
+from dota_crops.about import LICENCE, about
 from dota_crops.extract import Source, schema, size, start
 from dota_crops.plan import NAME, Plan, make_plan
 from dota_crops.recipe import DotaRecipe
@@ -19,11 +20,11 @@ DOTA = Generator(
     name=NAME,
     version="1",
     task="dota-crops",
-    # The images are Google Earth's and others'; DOTA passes them on for this use only.
-    licence="DOTA: academic use only, no commercial use",
+    licence=LICENCE,
     schema=schema,
     size=size,
     start=start,
+    about=about,
 )
 
 __all__ = ["DOTA", "DotaRecipe", "Plan", "generate", "make_plan", "source"]

@@ -21,7 +21,7 @@ from fonts.install import install
 from fonts.manifest import catalogue_manifest
 from fonts.places import catalogue_folder
 from fonts.preview import write_sheet
-from fonts.screening import screen
+from fonts.screening import Screening, Verdict, screen
 from fonts.sources import load, usable
 from ivl_shards.options import run, version_option
 from ivl_shards.progress import show_progress
@@ -29,7 +29,7 @@ from ivl_shards.progress import show_progress
 _FOLDER = click.Path(path_type=Path)
 
 
-@click.group()
+@click.group(epilog="Example: ivl-fonts check ~/my-fonts")
 @version_option()
 def cli() -> None:
     """The fonts that texts are drawn with."""
@@ -75,27 +75,39 @@ def list_command(folder: Path | None, as_json: bool) -> None:
 
 @cli.command(epilog="Example: ivl-fonts check ~/my-fonts")
 @click.argument("folder", type=_FOLDER)
-def check(folder: Path) -> None:
+@click.option("--json", "as_json", is_flag=True, help="The verdicts, as JSON.")
+def check(folder: Path, as_json: bool) -> None:
     """Screen the fonts of a FOLDER: coverage, empty boxes, rendering, legibility, duplicates.
 
     Exit code 1 if any cannot be used, 2 if none can.
     """
     screening = screen(folder)
+    if as_json:
+        verdicts = [_verdict_fields(verdict) for verdict in screening.verdicts]
+        click.echo(json.dumps(verdicts, indent=1, ensure_ascii=False))
+    else:
+        _print_verdicts(screening)
+    usable(screening)  # complains if there are none
+    if screening.rejected:
+        raise SystemExit(1)
+
+
+def _print_verdicts(screening: Screening) -> None:
     wide = max((len(verdict.id) for verdict in screening.verdicts), default=0)
     for verdict in screening.verdicts:
         case = "capitals only" if verdict.caps_only else "both cases"
         good = f"usable    {len(verdict.characters):4} characters, {case}, {verdict.family}"
         bad = f"rejected  {verdict.reason}"
         click.echo(f"{verdict.id:{wide}}  {bad if verdict.reason else good}")
-    faces = usable(screening)
-    click.echo(f"{len(faces):,} of {len(screening.verdicts):,} faces can be used")
-    if screening.rejected:
-        raise SystemExit(1)
+    if screening.faces:
+        many = len(screening.verdicts)
+        click.echo(f"{len(screening.faces):,} of {many:,} faces can be used")
 
 
 @cli.command(epilog="Example: ivl-fonts preview --out sheet.png")
 @click.argument("folder", type=_FOLDER, required=False)
-@click.option("--out", type=_FOLDER, default=Path("fonts.png"), show_default=True)
+@click.option("--out", type=_FOLDER, default=Path("fonts.png"), show_default=True,
+              help="Picture to write.")  # fmt: skip
 def preview(folder: Path | None, out: Path) -> None:
     """Draw the faces of a FOLDER, or those that are used by default, on one sheet."""
     faces = load(folder)
@@ -115,6 +127,12 @@ def _fields(face: Face) -> dict[str, object]:
         "sha256": face.sha256,
         "characters": "".join(sorted(face.characters)),
     }
+
+
+def _verdict_fields(verdict: Verdict) -> dict[str, object]:
+    named = ("id", "index", "family", "style", "licence", "caps_only", "sha256", "characters")
+    fields = {name: getattr(verdict, name) for name in named}
+    return {**fields, "usable": not verdict.reason, "reason": verdict.reason}
 
 
 def _summary(faces: tuple[Face, ...]) -> str:

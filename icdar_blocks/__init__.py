@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import ivl_shards
+from icdar_blocks.about import LICENCE, NAME, about
 from icdar_blocks.extract import schema, size, start
 from icdar_blocks.grouping import group, lines_to_blocks, words_to_lines
 from icdar_blocks.plan import Grouped, Plan, group_split, plan_dataset
@@ -19,13 +20,14 @@ from icdar_blocks.words import Block, Line, Word
 from ivl_shards import Generator, Made
 
 ICDAR = Generator(
-    name="icdar-blocks",
+    name=NAME,
     version="1",
     task="icdar-blocks",
-    licence="ICDAR 2013 Focused Scene Text, for research; see https://rrc.cvc.uab.es/?ch=2",
+    licence=LICENCE,
     schema=schema,
     size=size,
     start=start,
+    about=about,
 )
 
 __all__ = [

@@ -6,7 +6,6 @@ icdar-blocks --words boxes.txt --group
 """
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,28 +25,22 @@ from icdar_blocks.truth import parse_boxes
 from icdar_blocks.words import Block
 from ivl_shards import UserError, open_dataset
 from ivl_shards.layout import check_target
-from ivl_shards.options import generate_and_report, making_options, run, version_option
+from ivl_shards.options import Size, generate_and_report, making_options, run, version_option
 from ivl_shards.recipe import require
 
 _PATH = click.Path(path_type=Path)
 
 
-class Canvas(click.ParamType[tuple[int, int]]):
-    """Height and width such as 256x320."""
-
-    name = "HxW"
-
-    def convert(self, value: Any, param: Any, context: Any) -> tuple[int, int]:
-        match = re.fullmatch(r"(\d{1,6})[x×](\d{1,6})", value)
-        if not match:
-            raise UserError(f"--canvas {value}: write height and width as 256x320")
-        return int(match[1]), int(match[2])
-
-
 @click.command(epilog="Example: icdar-blocks --root ICDAR2013 --split test blocks.h5")
 @click.argument("out", type=_PATH, required=False)
 @click.option("--root", type=_PATH, help="Folder with the official zip files, packed or unpacked.")
-@click.option("--split", type=click.Choice(list(SPLITS)), default="test", show_default=True)
+@click.option(
+    "--split",
+    type=click.Choice(list(SPLITS)),
+    default="test",
+    show_default=True,
+    help="ICDAR's own.",
+)
 @click.option(
     "--rule",
     "rule_name",
@@ -85,7 +78,12 @@ class Canvas(click.ParamType[tuple[int, int]]):
     show_default=True,
     help="Shrink blocks with a longer side, in pixels.",
 )
-@click.option("--canvas", type=Canvas(), help="Fit all blocks into images of this size.")
+@click.option(
+    "--canvas",
+    type=Size(),
+    metavar="WIDTHxHEIGHT",
+    help="Fit all blocks into images of this size.",
+)
 @click.option(
     "--quality",
     type=int,
@@ -121,8 +119,10 @@ def cli(
         return
     if out is not None:
         check_target(out.absolute())
-        knobs = {"margin": margin, "longest": longest, "canvas": canvas, "quality": quality}
-        plan = plan_dataset(grouped, dense_memory=dense_memory, **knobs)
+        plan = plan_dataset(
+            grouped, dense_memory=dense_memory, margin=margin, longest=longest, quality=quality,
+            canvas=canvas and canvas[::-1],
+        )  # fmt: skip
         generate_and_report(ICDAR, plan.recipe, out, quiet=quiet, source=plan.source, **options)
     if not quiet:
         click.echo(_report(grouped, rule if choices else rule_name))

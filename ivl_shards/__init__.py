@@ -3,6 +3,7 @@
 See docs/FORMAT.md for the files, `open_dataset` to read them, `generate` to make them.
 """
 
+from ivl_shards.about import About, Origin
 from ivl_shards.engine import Made, generate
 from ivl_shards.errors import Damage, Stopped, UserError
 from ivl_shards.generator import Generator
@@ -14,11 +15,13 @@ from ivl_shards.schema import DEFLATE, ENCODED, Field, Schema
 __all__ = [
     "DEFLATE",
     "ENCODED",
+    "About",
     "Damage",
     "Dataset",
     "Field",
     "Generator",
     "Made",
+    "Origin",
     "Recipe",
     "Sample",
     "Schema",

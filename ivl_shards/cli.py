@@ -6,21 +6,28 @@ ivl-shards preview test.h5 --out sheet.png
 ivl-shards preview test.h5 --out gallery.html
 ivl-shards export test.h5 --format webdataset out/
 ivl-shards export test.h5 --format coco out/
+ivl-shards card test.h5
 """
 
 import json
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
+from ivl_shards.card import card
+from ivl_shards.croissant import croissant
 from ivl_shards.disk import explained
 from ivl_shards.errors import UserError
 from ivl_shards.export import FORMATS, export
+from ivl_shards.files import File, list_files
 from ivl_shards.gallery import write_gallery
 from ivl_shards.info import describe, format_info
 from ivl_shards.options import run, version_option
 from ivl_shards.progress import show_progress
-from ivl_shards.reader import open_dataset
+from ivl_shards.publication import Publication
+from ivl_shards.reader import Dataset, open_dataset
 from ivl_shards.recipe import require
 from ivl_shards.sheet import write_sheet
 from ivl_shards.verify import problems
@@ -30,7 +37,7 @@ _MOST_PROBLEMS = 20
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 
 
-@click.group()
+@click.group(epilog="Example: ivl-shards info test.h5")
 @version_option()
 def cli() -> None:
     """Look at, check, show and convert datasets in the IVL shard format."""
@@ -47,23 +54,34 @@ def info(dataset: Path, as_json: bool) -> None:
 
 @cli.command(epilog="Example: ivl-shards verify test.h5")
 @_DATASET
-def verify(dataset: Path) -> int:
+@click.option("--json", "as_json", is_flag=True, help="For scripts.")
+def verify(dataset: Path, as_json: bool) -> int:
     """Check every byte and every sample. Exit code 1 if anything is wrong."""
-    found = 0
+    found, shown = 0, []
     for line in problems(dataset):
-        if found < _MOST_PROBLEMS:
-            click.echo(line, err=True)
         found += 1
+        if found <= _MOST_PROBLEMS:
+            shown.append(line)
+            click.echo(line, err=True)
     if found > _MOST_PROBLEMS:
         click.echo(f"{dataset}: {found - _MOST_PROBLEMS:,} more like these", err=True)
+    facts = {"path": str(dataset), "sound": not found, "problems": found, "first_problems": shown}
     if not found:
-        opened = open_dataset(dataset)
-        files = len({opened.path, *opened.shards})
+        facts |= _soundness(open_dataset(dataset))
+    if as_json:
+        click.echo(json.dumps(facts, indent=2))
+    elif not found:
         click.echo(
-            f"{dataset}: sound: {len(opened):,} samples in {files} file{'s' if files > 1 else ''}, "
-            f"content sha256 {opened.attributes['content_sha256']}"
+            "{path}: sound: {samples:,} samples in {files} file{s}, "
+            "content sha256 {content_sha256}".format(s="s" if facts["files"] != 1 else "", **facts)
         )
     return 1 if found else 0
+
+
+def _soundness(dataset: Dataset) -> dict[str, Any]:
+    files = len({dataset.path, *dataset.shards})
+    content = dataset.attributes["content_sha256"]
+    return {"samples": len(dataset), "files": files, "content_sha256": content}
 
 
 @cli.command(epilog="Example: ivl-shards preview test.h5 --out gallery.html")
@@ -94,7 +112,8 @@ def preview(dataset: Path, out: Path, limit: int | None) -> None:
 
 @cli.command("export", epilog="Example: ivl-shards export test.h5 --format files out/")
 @_DATASET
-@click.option("--format", "format_", required=True, type=click.Choice(sorted(FORMATS)))
+@click.option("--format", "format_", required=True, type=click.Choice(sorted(FORMATS)),
+              help="Whose format.")  # fmt: skip
 @click.option("--level", help="With --format icdar: word (the default) or line.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.argument("out", type=click.Path(path_type=Path))
@@ -109,6 +128,51 @@ def export_(dataset: Path, format_: str, level: str | None, quiet: bool, out: Pa
             report(1)
     if not quiet:
         click.echo(f"{out}: {len(opened):,} samples")
+
+
+@cli.command("card", epilog="Example: ivl-shards card test.h5 --out cards")
+@_DATASET
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder to write to; by default that of the dataset.",
+)
+@click.option("--creator", default="", help="Who publishes it.")
+@click.option("--url", default="", help="Where it is published.")
+@click.option("--date", type=click.DateTime(["%Y-%m-%d"]), help="When it was published.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+def card_(
+    dataset: Path, out: Path | None, creator: str, url: str, date: datetime | None, quiet: bool
+) -> None:  # fmt: skip
+    """Write a dataset card (NAME.card.md) and Croissant metadata (NAME.croissant.json).
+
+    Both come from the dataset alone; all of its bytes are read for the checksums.
+    """
+    opened = open_dataset(dataset)
+    folder = dataset.parent if out is None else out
+    require(folder.is_dir(), f"{folder}: no such folder: make it first")
+    published = Publication(creator, url, f"{date:%Y-%m-%d}" if date else "")
+    files: list[File] = []
+    many = len({opened.path, *opened.shards})
+    with show_progress(many, quiet or many == 1, "files") as report:
+        report(0)
+        for file in list_files(opened):
+            files.append(file)
+            report(1)
+    texts = {
+        "card.md": card(opened, files, published),
+        "croissant.json": json.dumps(
+            croissant(opened, files, published), indent=2, ensure_ascii=False
+        ),
+    }
+    for ending, text in texts.items():
+        path = folder / f"{dataset.stem}.{ending}"
+        try:
+            path.write_text(text, "utf-8")
+        except OSError as error:
+            raise explained(path, error) from None
+        if not quiet:
+            click.echo(f"{path}: written")
 
 
 def main() -> None:

@@ -290,10 +290,10 @@ def _finish(layout: Layout, jobs: list[Job], results: Iterator[Job], report: Rep
     if not layout.one_file:
         for _ in done:
             pass
-        generator, recipe = jobs[0].generator, jobs[0].recipe
-        attributes = {**generator.attributes(recipe), "first_sample": 0}
+        first = jobs[0]
+        schema = first.generator.stored_schema(first.recipe)
         shards = [(f"{layout.folder.name}/{job.path.name}", job.samples) for job in jobs]
-        write_index(new, layout.out.parent, generator.stored_schema(recipe), attributes, shards)
+        write_index(new, layout.out.parent, schema, first.all_attributes, shards)
     elif len(jobs) > 1:
         _merge(new, jobs, done)
     else:
@@ -325,7 +325,7 @@ def _merge(new: Path, jobs: list[Job], done: Iterator[Job]) -> None:
     """Append parts to the one file, in order, while later ones are still being made."""
     first = jobs[0]
     schema = first.generator.stored_schema(first.recipe)
-    with shard_writer(new, schema, jobs[-1].stop, first.attributes) as writer:
+    with shard_writer(new, schema, jobs[-1].stop, first.all_attributes) as writer:
         waiting = deque(jobs)
         for _ in done:
             while waiting and waiting[0].path.exists():

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ivl_shards.about import About, nothing_said, versions
 from ivl_shards.draws import Draws
 from ivl_shards.recipe import Recipe
 from ivl_shards.sample import Sample
@@ -34,6 +35,8 @@ class Generator:
     source says where outside data lies on this machine (None where there is none); what of it
     decides the content stands in the recipe.
     """
+    about: Callable[[Any, Any], About] = nothing_said
+    """Recipe, source → what the dataset's card says in words."""
 
     def stored_schema(self, recipe: Recipe) -> Schema:
         """The generator's fields and those that every dataset has."""
@@ -44,7 +47,7 @@ class Generator:
         return schema.with_fields(DIGEST_FIELD)
 
     def attributes(self, recipe: Recipe) -> dict[str, Any]:
-        """What a file says about its origin."""
+        """What makes a file the one that is wanted: equal values, equal content."""
         return {
             "task": self.task,
             "generator": self.name,
@@ -54,6 +57,10 @@ class Generator:
             "split": recipe.split,
             "licence": self.licence,
         }
+
+    def words(self, recipe: Recipe, source: Any) -> dict[str, Any]:
+        """What a file also says about itself, which may change while its content does not."""
+        return {**self.about(recipe, source).attributes(), "versions": versions()}
 
 
 def drawn_samples(

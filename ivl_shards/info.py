@@ -2,23 +2,21 @@
 
 from typing import Any
 
-import numpy as np
-
 from ivl_shards.pick import count_noun
 from ivl_shards.reader import Dataset
 from ivl_shards.schema import Field
+from ivl_shards.statistics import count_samples
 
 
 def describe(dataset: Dataset) -> dict[str, Any]:
     """Everything about a dataset but its samples, as plain values."""
     attributes = {k: v for k, v in dataset.attributes.items() if k not in ("shards", "recipe")}
-    counts, numbers = np.unique(dataset.lengths, return_counts=True)
     return {
         "path": str(dataset.path),
         **attributes,
         "files": len(dataset.shards),
         "bytes": sum(path.stat().st_size for path in {dataset.path, *dataset.shards}),
-        "samples_by_count": {int(c): int(n) for c, n in zip(counts, numbers, strict=True)},
+        "samples_by_count": count_samples(dataset),
         "recipe": dataset.recipe,
         "fields": {
             f.name: {"shape": list(f.shape), "dtype": f.dtype, "unit": f.unit, "meaning": f.meaning}

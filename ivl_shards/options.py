@@ -1,5 +1,6 @@
 """Options: what all command lines of the toolkit share."""
 
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -27,6 +28,21 @@ class Counts(click.ParamType[tuple[int, ...]]):
 
     def convert(self, value: Any, param: Any, context: Any) -> tuple[int, ...]:
         return value if isinstance(value, tuple) else parse_counts(value)
+
+
+class Size(click.ParamType[tuple[int, int]]):
+    """Width and height in pixels such as 448x320, or one number for both."""
+
+    name = "WIDTHxHEIGHT"
+
+    def convert(self, value: Any, param: Any, context: Any) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        match = re.fullmatch(r"(\d{1,6})(?:[x×](\d{1,6}))?", value.lower())
+        if not match:
+            name = param.opts[0] if param else "size"
+            raise UserError(f"{name} {value}: write WIDTHxHEIGHT, for example 448x320")
+        return int(match[1]), int(match[2] or match[1])
 
 
 def run(command: click.Command, name: str) -> None:
@@ -68,13 +84,16 @@ def generator_options(
     """What every generator that draws has; `counts` is what it calls them: lines or counts."""
     return _all(
         click.argument("out", type=click.Path(path_type=Path), required=needs_out),
-        click.option(f"--{counts}", "counts", type=Counts(), default=default, show_default=True,
+        # `--counts` is understood by all of them, whatever they count.
+        click.option(*dict.fromkeys((f"--{counts}", "--counts")), "counts", type=Counts(),
+                     default=default, show_default=True,
                      help="How many a sample has: 3-10 or 1-10,15,20."),
         click.option("--n", type=int, help="Samples for each count."),
         click.option("--total", type=int, help="Samples in all, counts spread evenly."),
         click.option("--split", default=split, show_default=True,
                      help="Name of the split. Splits of one seed share no sample."),
-        click.option("--seed", type=int, default=0, show_default=True),
+        click.option("--seed", type=int, default=0, show_default=True,
+                     help="Of the random numbers."),
         making_options(),
     )  # fmt: skip
 

@@ -2,8 +2,9 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from tqdm import tqdm
 
@@ -11,16 +12,24 @@ from tqdm import tqdm
 _PAUSE = 10.0
 
 
+class Report(Protocol):
+    """To be called with the number of samples that have been added, and a word on them."""
+
+    def __call__(self, samples: int, note: str = "") -> None: ...
+
+
+def no_report(samples: int, note: str = "") -> None:
+    """Where nobody wants to know."""
+
+
 @contextmanager
-def show_progress(
-    total: int, quiet: bool, unit: str = "samples"
-) -> Iterator[Callable[[int], None]]:
+def show_progress(total: int, quiet: bool, unit: str = "samples") -> Iterator[Report]:
     """A function to call with the number of samples, or other units, that have been added.
 
     What is reported first was there already: it does not count into the speed.
     """
     if quiet:
-        yield lambda samples: None
+        yield no_report
     elif sys.stderr.isatty():
         bar = _Bar(total, unit)
         try:
@@ -38,12 +47,13 @@ class _Bar:
         self.total, self.unit = total, unit
         self.bar: tqdm[None] | None = None
 
-    def add(self, samples: int) -> None:
+    def add(self, samples: int, note: str = "") -> None:
         if self.bar is None:
             self.bar = tqdm(
                 total=self.total, initial=samples, unit=f" {self.unit}", dynamic_ncols=True
             )
         else:
+            self.bar.set_postfix_str(note, refresh=False)
             self.bar.update(samples)
 
     def close(self) -> None:
@@ -60,7 +70,7 @@ class _Log:
         self.begun = self.last = time.monotonic()
         self.first = True
 
-    def add(self, samples: int) -> None:
+    def add(self, samples: int, note: str = "") -> None:
         self.done += samples
         if self.first:
             self.before, self.first = self.done, False
@@ -76,7 +86,7 @@ class _Log:
         left = round((self.total - self.done) / max(speed, 1e-9))
         print(
             f"{self.done:,} of {self.total:,} {self.unit}, {speed:,.0f} {self.unit}/s, "
-            f"{left // 3600:02d}:{left // 60 % 60:02d}:{left % 60:02d} left",
+            f"{left // 3600:02d}:{left // 60 % 60:02d}:{left % 60:02d} left{note and ', '}{note}",
             file=sys.stderr,
             flush=True,
         )

@@ -159,6 +159,11 @@ class Dataset(Sequence[Sample]):
         return [path for path, _ in self._source.shards]
 
     @property
+    def shard_sizes(self) -> list[int]:
+        """How many samples each of them holds."""
+        return [samples for _, samples in self._source.shards]
+
+    @property
     def lengths(self) -> Array:
         """T of every sample: its number of lines or objects."""
         return self.column(self.schema.sequence)

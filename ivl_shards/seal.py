@@ -16,7 +16,7 @@ import h5py
 from ivl_shards.errors import Damage, Foreign, UserError
 
 FORMAT = "ivl-shards"
-VERSION = (1, 0)
+VERSION = (1, 1)
 SEAL_BYTES = 512
 _PIECE = 1 << 20
 

@@ -36,8 +36,13 @@ class Job:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What the file says about its origin."""
+        """What tells whether a file is the one that this job makes."""
         return {**self.generator.attributes(self.recipe), "first_sample": self.start}
+
+    @property
+    def all_attributes(self) -> dict[str, Any]:
+        """What the file says about itself."""
+        return {**self.attributes, **self.generator.words(self.recipe, self.source)}
 
 
 def make_shard(job: Job) -> Job:
@@ -45,7 +50,7 @@ def make_shard(job: Job) -> Job:
     schema = job.generator.stored_schema(job.recipe)
     with (
         _one_thread(),
-        shard_writer(job.path, schema, job.samples, job.attributes) as writer,
+        shard_writer(job.path, schema, job.samples, job.all_attributes) as writer,
     ):
         make_sample = job.generator.start(job.recipe, job.source)
         for row in range(job.start, job.stop):

@@ -48,13 +48,16 @@ class ShardWriter:
             value = fields[field.name]
             if value.dtype != self._dtypes[field.name]:
                 raise TypeError(f"{field.name} is {value.dtype}, its schema says {field.dtype}")
-            if value.shape != field.shape and field.storage != ENCODED:
-                value = _padded(field, value)
             if field.storage == DEFLATE:
-                packed = zlib_ng.compress(value.data, _LEVEL)
+                _check_room(field, value)
+                packed = zlib_ng.compress(pad(field, value).data, _LEVEL)
                 self._write_chunk(field, self._row + self._filled, packed)
-            else:
+            elif field.storage == ENCODED or value.shape == field.shape:
                 self._blocks[field.name][self._filled] = value
+            else:
+                _check_room(field, value)
+                extent = tuple(slice(0, n) for n in value.shape)
+                self._blocks[field.name][self._filled][extent] = value
         self._filled += 1
         if self._filled == _BLOCK:
             self._flush()
@@ -85,6 +88,9 @@ class ShardWriter:
         if self._filled:
             self._write_rows({name: block[: self._filled] for name, block in self._blocks.items()})
             self._filled = 0
+            for block in self._blocks.values():
+                # What the next values do not cover is padding; that of a text is empty, not "0".
+                block[:] = np.zeros((), block.dtype)
 
     def _write_rows(self, rows: Mapping[str, Array]) -> None:
         for name, values in rows.items():
@@ -159,12 +165,10 @@ def _write_rows(dataset: Any, start: int, rows: Array) -> None:
 
 def _new_block(field: Field) -> Array:
     if field.storage == ENCODED:
-        return np.empty(_BLOCK, object)
-    return np.empty((_BLOCK, *field.shape), field.dtype)
+        return np.zeros(_BLOCK, object)
+    return np.zeros((_BLOCK, *field.shape), field.dtype)
 
 
-def _padded(field: Field, value: Array) -> Array:
-    """The value in the field's shape, after checking that it has room."""
+def _check_room(field: Field, value: Array) -> None:
     if any(n > room for n, room in zip(value.shape, field.shape, strict=True)):
         raise ValueError(f"{field.name} is {value.shape}, its schema allows {field.shape}")
-    return pad(field, value)

@@ -21,7 +21,7 @@ from shapes_gen.coloured import COLOURED, ColouredRecipe
 from shapes_gen.toy import TOY, ToyRecipe
 
 
-@click.group()
+@click.group(epilog="Example: shapes-gen toy --lines 1-10 --n 200 toy-test.h5")
 @version_option()
 def cli() -> None:
     """Make datasets of shapes: coloured ones to count, toy ones to read."""

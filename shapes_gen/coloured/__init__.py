@@ -4,10 +4,9 @@ from collections.abc import Callable
 
 from ivl_shards import Generator, Sample
 from ivl_shards.generator import drawn_samples
+from shapes_gen.coloured.about import NAME, about
 from shapes_gen.coloured.recipe import ColouredRecipe
 from shapes_gen.coloured.render import render, schema, size
-
-NAME = "shapes-gen coloured"
 
 
 def start(recipe: ColouredRecipe, source: None) -> Callable[[int], Sample]:
@@ -23,6 +22,7 @@ COLOURED = Generator(
     schema=schema,
     size=size,
     start=start,
+    about=about,
 )
 
 __all__ = ["COLOURED", "ColouredRecipe"]

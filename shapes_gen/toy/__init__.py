@@ -4,10 +4,9 @@ from collections.abc import Callable
 
 from ivl_shards import Generator, Sample
 from ivl_shards.generator import drawn_samples
+from shapes_gen.toy.about import NAME, about
 from shapes_gen.toy.recipe import ToyRecipe
 from shapes_gen.toy.render import render, schema, size
-
-NAME = "shapes-gen toy"
 
 
 def start(recipe: ToyRecipe, source: None) -> Callable[[int], Sample]:
@@ -23,6 +22,7 @@ TOY = Generator(
     schema=schema,
     size=size,
     start=start,
+    about=about,
 )
 
 __all__ = ["TOY", "ToyRecipe"]

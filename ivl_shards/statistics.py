@@ -1,0 +1,81 @@
+"""Statistics: what is in a dataset in numbers, as far as they cost little."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ivl_shards.reader import Dataset
+from ivl_shards.schema import PLAIN, Array, Field
+
+# Rows that are looked at together: bounds the memory.
+_ROWS = 100_000
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How a number is spread over the samples."""
+
+    name: str
+    unit: str
+    least: float
+    median: float
+    most: float
+
+
+def count_samples(dataset: Dataset) -> dict[int, int]:
+    """Samples by their number of lines or objects."""
+    counts, numbers = np.unique(dataset.lengths, return_counts=True)
+    return {int(c): int(n) for c, n in zip(counts, numbers, strict=True)}
+
+
+def spreads(dataset: Dataset) -> list[Spread]:
+    """Of image sizes, and of every field that is one number a sample and not always the same."""
+    found = []
+    for field in dataset.schema:
+        if field.name == "image_size":
+            sizes = dataset.column("image_size")
+            found.append(_spread("image height", field, sizes[:, 0]))
+            found.append(_spread("image width", field, sizes[:, 1]))
+        elif _is_number(field) and field.name != dataset.schema.sequence:
+            values = dataset.column(field.name)
+            known = values[np.isfinite(values)]
+            if len(np.unique(known)) > 1:
+                found.append(_spread(field.name, field, known))
+    return found
+
+
+def _is_number(field: Field) -> bool:
+    number = field.shape == () and field.storage == PLAIN and not field.classes
+    return number and np.dtype(field.dtype).kind in "iuf"
+
+
+def _spread(name: str, field: Field, values: Array) -> Spread:
+    return Spread(
+        name, field.unit, float(values.min()), float(np.median(values)), float(values.max())
+    )
+
+
+def count_classes(dataset: Dataset) -> dict[str, dict[str, int]]:
+    """How often each class occurs, by field."""
+    fields = [f for f in dataset.schema if f.classes and f.storage == PLAIN]
+    return {field.name: _count_classes(dataset, field) for field in fields}
+
+
+def _count_classes(dataset: Dataset, field: Field) -> dict[str, int]:
+    numbers = np.zeros(len(field.classes), int)
+    for start in range(0, len(dataset), _ROWS):
+        part = dataset[start : start + _ROWS]
+        numbers += np.bincount(np.concatenate(list(_real(part, field))), minlength=len(numbers))
+    return {name: int(n) for name, n in zip(field.classes, numbers, strict=True)}
+
+
+def _real(dataset: Dataset, field: Field) -> Iterator[Array]:
+    """The values of a field without their padding, flat."""
+    values = dataset.column(field.name)
+    if not field.counted_by:
+        yield values.reshape(-1)
+        return
+    lengths = dataset.column(field.counted_by)
+    for place in range(field.shape[0]):
+        yield values[lengths > place, place].reshape(-1)

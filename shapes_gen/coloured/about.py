@@ -1,0 +1,31 @@
+"""About the coloured shapes: what their card says."""
+
+import shlex
+
+from ivl_shards import About
+from ivl_shards.command import drawing, knobs
+from shapes_gen.coloured.recipe import ColouredRecipe
+
+NAME = "shapes-gen coloured"
+
+DESCRIPTION = (
+    "Circles, triangles and squares of random size, colour and position on a plain ground, to be "
+    "counted one by one. Each sample carries the spatial memory of an ideal counter at every step: "
+    "gaussian peaks at the centres of the objects counted so far. Made to ask whether a model "
+    "trained on few objects still counts many."
+)
+LIMITS = (
+    "Drawn shapes, not photographs: what holds here need not hold for real objects.",
+    "Shapes may overlap a little where spacing is below 1; `box` is that of the whole shape.",
+    "The order of the objects is that of painting and has no meaning: a trainer draws its own.",
+    "The paper gives neither sizes nor colours; those in the recipe are this toolkit's.",
+)
+
+
+def about(recipe: ColouredRecipe, source: None) -> About:
+    """Title, description, command, and limits; nothing in it is other people's."""
+    own = knobs(
+        recipe, "size", "spacing", "contrast", "sigma", radius=("smallest", "largest")
+    )  # fmt: skip
+    command = shlex.join([*NAME.split(), *drawing(recipe), *own])
+    return About("Coloured Shapes", DESCRIPTION, command, limits=LIMITS)

@@ -1,0 +1,6 @@
+"""The benchmark: does a model trained on short visual sequences work on long ones?
+
+    ivl-bench run --model inductive
+
+This is the only room that needs torch.
+"""

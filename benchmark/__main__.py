@@ -1,0 +1,5 @@
+"""`python -m benchmark`, which is what torchrun can start."""
+
+from benchmark.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""Baselines: other people's readers on the same blocks."""

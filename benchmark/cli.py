@@ -1,0 +1,286 @@
+"""Command line of the benchmark.
+
+ivl-bench run --model inductive
+ivl-bench run --model end-to-end --task coloured-shapes
+ivl-bench eval runs/toy-shapes-inductive-fast-seed0 --counts 1-100
+ivl-bench report --out report.html
+ivl-bench read photo.jpg runs/text-blocks-inductive-fast-seed0 --out steps.png
+ivl-bench tasks
+"""
+
+import json
+from pathlib import Path
+
+import click
+import torch
+
+from benchmark.baselines.engines import ENGINES
+from benchmark.baselines.ocr import PLACES, evaluate_ocr
+from benchmark.bench import (
+    evaluate_weights,
+    find_weights,
+    load_reader,
+    packed_weights,
+    run_one,
+    starting_weights,
+)
+from benchmark.decoding import Decoding
+from benchmark.figure import draw_steps
+from benchmark.models import ABOUT, build_model
+from benchmark.presets import PRESETS, parse_change, training_for
+from benchmark.processes import join_processes
+from benchmark.reading import open_picture, read_picture
+from benchmark.report import find_entries, write_page
+from benchmark.results import read_results, result_label, results_page, text_tables
+from benchmark.run import Config
+from benchmark.tasks import TASKS, find_task
+from ivl_shards import UserError
+from ivl_shards.counts import format_counts
+from ivl_shards.options import Counts, run, version_option
+from ivl_shards.progress import show_progress
+from ivl_shards.recipe import require
+
+_PATH = click.Path(path_type=Path)
+# fmt: off
+_LEXICON = click.option("--lexicon", metavar="FILE|default",
+                        help="Reading: say nothing but lines of these words, one a line in the "
+                        "file; default: those of the text blocks.")
+_BEAM = click.option("--beam", type=int, metavar="N",
+                     help="Reading: search with a beam of this width, by default greedily, or "
+                     "32 wide with a lexicon.")
+# fmt: on
+
+
+def use_threads(threads: int | None) -> None:
+    """Of the CPU, as `--threads` says."""
+    require(threads is None or threads >= 1, f"--threads {threads}: at least 1")
+    if threads:
+        torch.set_num_threads(threads)
+
+
+@click.group(epilog="Example: ivl-bench run --model inductive")
+@version_option()
+def cli() -> None:
+    """Train models on short visual sequences and score them on long ones."""
+
+
+# fmt: off
+@cli.command("run")
+@click.option("--model", "name", required=True, metavar="NAME|MODULE:CLASS",
+              help="inductive, end-to-end, or a class of yours.")
+@click.option("--task", "task_name", default="toy-shapes", show_default=True,
+              help="See ivl-bench tasks.")
+@click.option("--preset", default="fast", show_default=True, help=f"One of: {', '.join(PRESETS)}.")
+@click.option("--init", "init_name", metavar="RUN|WEIGHTS",
+              help="Begin with the weights of another run of the same model, to fine-tune them.")
+@click.option("--data", type=_PATH, default=Path("data"), show_default=True,
+              help="Folder of the datasets; those that it lacks are made there.")
+@click.option("--out", type=_PATH, default=Path("runs"), show_default=True,
+              help="Folder of the runs, each in a folder of its own.")
+@click.option("--results", type=_PATH, help="Folder to put a copy of the result into.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seeds", type=int, default=1, show_default=True,
+              help="Train so many times, with seeds from --seed on, and print the mean.")
+@click.option("--device", default="cpu", show_default=True, help="cpu, cuda …")
+@click.option("--threads", type=int, help="Of the CPU; all cores by default.")
+@click.option("--save-every", type=float, default=60.0, show_default=True, metavar="SECONDS",
+              help="How often a checkpoint is written, to go on from when a run is stopped.")
+@click.option("--set", "changes", multiple=True, metavar="NAME=VALUE",
+              help="Change an option of the preset or the model, for example steps=100.")
+@_LEXICON
+@_BEAM
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@click.option("--quiet", is_flag=True, help="Print nothing but the table and errors.")
+# fmt: on
+def run_command(
+    name: str, task_name: str, preset: str, init_name: str | None, data: Path, out: Path,
+    results: Path | None, seed: int, seeds: int, device: str, threads: int | None,
+    save_every: float, changes: tuple[str, ...], lexicon: str | None, beam: int | None,
+    as_json: bool, quiet: bool,
+) -> None:  # fmt: skip
+    """Make the data that is missing, train, evaluate, and print the table beside the paper's.
+
+    A run that was stopped goes on when the same command is given again.
+
+    Example: ivl-bench run --model inductive --task coloured-shapes
+    """
+    require(seeds >= 1, f"--seeds {seeds}: at least 1")
+    use_threads(threads)
+    task = find_task(task_name)
+    training = training_for(task, name, preset, dict(map(parse_change, changes)))
+    # What cannot be had is said before anything is made.
+    model, decoding = build_model(name, task, preset, training.model), Decoding(lexicon, beam)
+    decoding.apply(model)
+    init, begun_with = starting_weights(init_name, model) if init_name else (None, "")
+    found = []
+    with join_processes(device) as processes:
+        for each in range(seed, seed + seeds):
+            config = Config(task.name, name, preset, each, training, begun_with)
+            found.append(run_one(config, changes, data, out, results, processes, save_every, quiet,
+                                 decoding, init))  # fmt: skip
+    if not processes.first:
+        return
+    if as_json:
+        click.echo(json.dumps(found, indent=1))
+        return
+    label = result_label(found[0]) + (f", mean of {seeds} seeds" if seeds > 1 else "")
+    click.echo(text_tables(task, label, found))
+
+
+# fmt: off
+@cli.command("eval")
+@click.argument("weights", metavar="RUN|WEIGHTS", type=str, required=False)
+@click.option("--model", "engine", type=click.Choice(list(ENGINES)),
+              help="Instead of weights: RapidOCR (ocr) or Tesseract, on the blocks of a task.")
+@click.option("--task", "task_name", default="icdar-blocks", show_default=True,
+              help="With --model: what to read.")
+@click.option("--on", "place", type=click.Choice(PLACES), default="scenes", show_default=True,
+              help="With --model: read whole scenes and sort the words found into the blocks, "
+              "or each block alone.")
+@click.option("--counts", "--lines", "counts", type=Counts(),
+              help="Lines or objects of the test samples; by default as in the paper.")
+@click.option("--n", type=int, default=200, show_default=True, help="Test samples of each count.")
+@click.option("--data", type=_PATH, default=Path("data"), show_default=True,
+              help="Folder of the datasets; those that it lacks are made there.")
+@click.option("--device", default="cpu", show_default=True, help="cpu, cuda …")
+@click.option("--threads", type=int, help="Of the CPU; all cores by default.")
+@_LEXICON
+@_BEAM
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("--quiet", is_flag=True, help="Print nothing but the table and errors.")
+# fmt: on
+def eval_command(
+    weights: str | None, engine: str | None, task_name: str, place: str,
+    counts: tuple[int, ...] | None, n: int, data: Path, device: str, threads: int | None,
+    lexicon: str | None, beam: int | None, as_json: bool, quiet: bool,
+) -> None:  # fmt: skip
+    """Score a trained model: a run's folder, a file of weights, or one that comes along.
+
+    Or an off-the-shelf reader, to compare with.
+
+    Example: ivl-bench eval toy-shapes-inductive-fast --lines 1-100
+
+    Example: ivl-bench eval --model ocr --task icdar-blocks
+    """
+    require((weights is None) != (engine is None), "give either RUN|WEIGHTS or --model")
+    require(n >= 1, f"--n {n}: at least 1")
+    use_threads(threads)
+    decoding = Decoding(lexicon, beam)
+    if engine is not None:
+        result = evaluate_ocr(engine, place, find_task(task_name), data, decoding, quiet)
+    else:
+        assert weights is not None
+        with join_processes(device) as processes:
+            result = evaluate_weights(
+                find_weights(weights), counts, n, data, processes.device, quiet, decoding
+            )
+    if as_json:
+        click.echo(json.dumps(result, indent=1))
+        return
+    task = find_task(result["config"]["task"])
+    click.echo(text_tables(task, result_label(result), [result]))
+
+
+# fmt: off
+@cli.command("read")
+@click.argument("image", type=_PATH)
+@click.argument("weights", metavar="RUN|WEIGHTS", type=str)
+@click.option("--out", type=_PATH, help="Draw the steps into this picture.")
+@_LEXICON
+@_BEAM
+@click.option("--threads", type=int, help="Of the CPU; all cores by default.")
+@click.option("--json", "as_json", is_flag=True,
+              help="Print the lines with their corners in pixels as JSON.")
+# fmt: on
+def read_command(
+    image: Path, weights: str, out: Path | None, lexicon: str | None, beam: int | None,
+    threads: int | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Read a picture of a block of text, line by line.
+
+    Example: ivl-bench read photo.jpg runs/text-blocks-inductive-fast-seed0 --out steps.png
+    """
+    use_threads(threads)
+    task, model = load_reader(find_weights(weights))
+    Decoding(lexicon, beam).apply(model)
+    reading = read_picture(model, task, open_picture(image, task.channels))
+    if as_json:
+        click.echo(json.dumps(reading.to_json(), indent=1, ensure_ascii=False))
+    else:
+        for line in reading.lines:
+            click.echo(line.text)
+    if out is not None:
+        try:
+            draw_steps(reading).save(out)
+        except (OSError, ValueError) as error:  # ValueError: Pillow on an unknown ending
+            raise UserError(f"{out}: cannot be written: {error}") from None
+
+
+@cli.command("tasks", epilog="Example: ivl-bench tasks")
+def tasks_command() -> None:
+    """List the tasks."""
+    for task in TASKS.values():
+        click.echo(
+            f"{task.name:<16} {task.kind} {task.counted}: trained on "
+            f"{format_counts(task.train.counts)}, tested on {format_counts(task.test.counts)}; "
+            f"{', '.join(task.metrics)}"
+        )
+
+
+@cli.command("models", epilog="Example: ivl-bench models")
+def models_command() -> None:
+    """List the models, and the trained weights that come along."""
+    for name, about in ABOUT.items():
+        click.echo(f"{name:<12} {about}")
+    click.echo("MODULE:CLASS a class of yours that is a benchmark.models.Model")
+    for path in packed_weights():
+        click.echo(f"trained: {path.stem}, {path.stat().st_size / 1e6:.1f} MB")
+
+
+@cli.command("results", epilog="Example: ivl-bench results results --out docs/RESULTS.md")
+@click.argument("folder", type=_PATH, default=Path("results"))
+@click.option("--out", type=_PATH, default=Path("docs/RESULTS.md"), show_default=True)
+def results_command(folder: Path, out: Path) -> None:
+    """Write the page of results from all that lie in a folder."""
+    page = results_page(read_results(folder))
+    try:
+        out.write_text(page, "utf-8")
+    except OSError as error:
+        raise UserError(f"{out}: cannot be written ({error.strerror}): use another --out") from None
+    click.echo(f"{out}: written")
+
+
+# fmt: off
+@cli.command("report")
+@click.argument("places", metavar="[RUN|RESULT]...", nargs=-1, type=_PATH)
+@click.option("--out", type=_PATH, default=Path("report.html"), show_default=True)
+@click.option("--data", type=_PATH, default=Path("data"), show_default=True,
+              help="Folder of the datasets; runs whose test set it lacks are not played.")
+@click.option("--samples", type=int, default=6, show_default=True,
+              help="Test images that each inductive run is played on, failures first.")
+@click.option("--threads", type=int, help="Of the CPU; all cores by default.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+# fmt: on
+def report_command(
+    places: tuple[Path, ...], out: Path, data: Path, samples: int, threads: int | None,
+    quiet: bool,
+) -> None:  # fmt: skip
+    """Write one page to look at: tables, charts, and the loop step by step.
+
+    Without arguments, it is of all that lies in runs/ and results/.
+
+    Example: ivl-bench report runs/toy-shapes-* --out report.html
+    """
+    require(samples >= 0, f"--samples {samples}: at least 0")
+    use_threads(threads)
+    entries, unfinished = find_entries(places)
+    with show_progress(len(entries), quiet, "runs") as report:
+        write_page(entries, unfinished, out, data, samples, report)
+    if not quiet:
+        size = out.stat().st_size / 1e6
+        click.echo(f"{out}: written, {len(entries)} runs, {size:.1f} MB")
+
+
+def main() -> None:
+    """Entry point of `ivl-bench`."""
+    run(cli, "ivl-bench")

@@ -1,0 +1,174 @@
+"""Data: the datasets of a task, made when they are missing, as batches of tensors."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from benchmark.tasks import Part, Task
+from ivl_shards import Sample, UserError, open_dataset
+from ivl_shards.counts import format_counts
+from ivl_shards.reader import Dataset
+from ivl_shards.schema import Array
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Samples of one size. Each brings random numbers of its own, so that what is drawn for it
+    does not depend on which batch, or which process, it is in."""
+
+    images: Tensor  # (N, C, H, W), 0 to 1
+    lengths: Tensor  # (N,) lines or objects
+    rngs: list[np.random.Generator]
+
+    def to(self, device: torch.device) -> Self:
+        """The same batch elsewhere."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        moved: dict[str, Any] = {
+            name: v.to(device) for name, v in values.items() if isinstance(v, Tensor)
+        }
+        return replace(self, **moved)
+
+
+@dataclass(frozen=True)
+class ReadingBatch(Batch):
+    """Lines to read."""
+
+    steps: Tensor  # (N, H, W) first step whose box covers the pixel, 0 where none does
+    texts: list[list[str]]  # what each line says, of what the alphabet has
+    quads: Tensor  # (N, L, 4, 2) corners of each line in pixels, clockwise from the upper left
+    word_texts: list[list[str]] | None = None  # single words, where these are to be learnt first
+    word_quads: Tensor | None = None  # (N, W, 4, 2) and their corners
+
+
+@dataclass(frozen=True)
+class CountingBatch(Batch):
+    """Objects to count."""
+
+    centres: Tensor  # (N, K, 2) x and y in pixels; rows from the length on are padding
+    sigmas: Tensor  # (N,) width of the memory's peaks in pixels
+
+
+def data_file(task: Task, part: Part, folder: Path) -> Path:
+    """Where a part of a task lies in the folder of the data."""
+    usual = part in (task.train, task.test)
+    name = part.split if usual else f"{part.split}-{format_counts(part.counts)}-{part.total}"
+    return folder / f"{task.name}-{name}.h5"
+
+
+def open_part(task: Task, part: Part, folder: Path, seed: int = 0) -> Dataset:
+    """A part of a task; what is there is used as it is, what is missing is made."""
+    path = data_file(task, part, folder)
+    if not path.exists():
+        task.make(part, seed, path, folder)
+    dataset = open_dataset(path)
+    made_for = dataset.attributes["task"]
+    if made_for != task.made_by:
+        raise UserError(f"{path}: holds {made_for}, not {task.name}: move it away or use --data")
+    return dataset
+
+
+def split_validation(task: Task, dataset: Dataset) -> tuple[Dataset, Dataset]:
+    """The samples to train on, and those to watch the training with."""
+    if task.group is None:
+        kept = len(dataset) - max(1, round(task.held * len(dataset)))
+        return dataset[:kept], dataset[kept:]
+    groups = dataset.column(task.group)
+    names = np.unique(groups)
+    count = max(1, round(task.held * len(names)))
+    held = np.isin(groups, np.random.default_rng(0).permutation(names)[:count])
+    return dataset[np.flatnonzero(~held)], dataset[np.flatnonzero(held)]
+
+
+def make_batch(
+    task: Task, samples: Sequence[Sample], rngs: list[np.random.Generator], augment: bool = False,
+    words: bool = False,
+) -> Batch:  # fmt: skip
+    """Samples as one batch; smaller images are padded below and to the right."""
+    if task.shown is not None:
+        draws = rngs if augment else [None] * len(samples)
+        samples = [task.shown(s, rng) for s, rng in zip(samples, draws, strict=True)]
+    stacked = _stack([s.image for s in samples])
+    pixels = torch.from_numpy(stacked if stacked.ndim == 4 else stacked[..., None])
+    common: dict[str, Any] = {
+        "images": pixels.permute(0, 3, 1, 2).float() / 255,  # in memory (N, H, W, C)
+        "lengths": torch.tensor([s.length for s in samples]),
+        "rngs": rngs,
+    }
+    if task.kind == "counting":
+        sigmas = torch.tensor([float(s["sigma"]) for s in samples])
+        centres = torch.from_numpy(_stack([s["centres"] for s in samples]))
+        return CountingBatch(centres=centres, sigmas=sigmas, **common)
+    steps = torch.from_numpy(_stack([s["steps"] for s in samples]).astype(np.int64))
+    assert task.line_texts is not None and task.line_quads is not None
+    quads = torch.from_numpy(_stack([task.line_quads(s) for s in samples]))
+    texts = [[spell(t, task.alphabet) for t in task.line_texts(s)] for s in samples]
+    if words and task.words is not None:
+        found = [task.words(s) for s in samples]
+        common["word_texts"] = [[spell(t, task.alphabet) for t in texts] for texts, _ in found]
+        common["word_quads"] = torch.from_numpy(_stack([quads for _, quads in found]))
+    return ReadingBatch(steps=steps, texts=texts, quads=quads, **common)
+
+
+def spell(text: str, alphabet: str) -> str:
+    """What of a text can be said with an alphabet; what it lacks is left out.
+
+    >>> spell("No. 24 & up", " Noup")
+    'No up'
+    """
+    kept = "".join(c for c in text if c in alphabet)
+    return " ".join(kept.split()) if " " in alphabet else kept
+
+
+def _stack(arrays: list[Array]) -> Array:
+    """Arrays as one, padded with zeros to the largest."""
+    shape = np.max([a.shape for a in arrays], axis=0)
+    out = np.zeros((len(arrays), *shape), arrays[0].dtype)
+    for row, array in zip(out, arrays, strict=True):
+        row[tuple(slice(n) for n in array.shape)] = array
+    return out
+
+
+def training_batches(
+    task: Task, dataset: Dataset, seed: int, size: int, steps: range, rank: int, world: int,
+    augment: bool, words: int = 0,
+) -> Iterator[Batch]:  # fmt: skip
+    """The batches of the given training steps; with several processes, this one's share.
+    The first `words` steps have single words to read.
+
+    Which samples a step has, and all that is drawn for them, follows from the seed and the
+    number of the step alone, so a run that is begun again goes on as if it had not stopped.
+    """
+
+    def batch(step: int) -> Batch:
+        places = range(step * size + rank, (step + 1) * size, world)
+        samples = [dataset[_shuffled(seed, len(dataset), p)] for p in places]
+        rngs = [np.random.default_rng([seed, 1, p]) for p in places]
+        return make_batch(task, samples, rngs, augment, step < words)
+
+    # The next batch is made while the model works on this one.
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(batch, steps[0]) if steps else None
+        for step in steps:
+            assert waiting is not None
+            ready = waiting.result()
+            if step + 1 in steps:
+                waiting = pool.submit(batch, step + 1)
+            yield ready
+
+
+def _shuffled(seed: int, n: int, place: int) -> int:
+    """The sample at a place in the endless row of epochs, each in an order of its own."""
+    epoch, index = divmod(place, n)
+    return int(_epoch_order(seed, n, epoch)[index])
+
+
+@lru_cache(maxsize=4)
+def _epoch_order(seed: int, n: int, epoch: int) -> Array:
+    return np.random.default_rng([seed, 0, epoch]).permutation(n)

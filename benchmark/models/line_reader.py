@@ -1,0 +1,309 @@
+"""Line reader: our fast reader, which finds the next line, lays it straight and reads it.
+
+Each step of the induction looks at the image and at the memory m_t of the lines read so far. It
+says where the next line is (Δm_t), what it says, and whether nothing is left. Two parts do this:
+
+- The *finder* sees the image once a block and the memory at every step, both on a coarse grid,
+  for where lines are is plain from afar. The cells of the grid are wider than high: lines are
+  close above each other and long.
+- The *strip reader* reads the line that the finder found, cut out of the image and laid straight
+  (see `strips`). Nearly all the work is here, and none of it is spent on empty ground.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn import functional
+
+from benchmark.data import Batch, ReadingBatch
+from benchmark.models.contract import InductiveModel, Step
+from benchmark.models.ctc import BLANK, certainty, greedy_texts
+from benchmark.models.layers import BatchNorm, grey
+from benchmark.models.steps import ReadingSteps, reading_steps
+from benchmark.models.strips import Band, Strips, cut_strips, mask_bands, quad_bands, shake
+from benchmark.tasks.task import Kind
+
+# A line covers some hundredths of an image, so the mean loss over its cells is small.
+_CELLS = 20.0
+# Lines that are read at once in training.
+_AT_ONCE = 16
+
+
+@dataclass(frozen=True)
+class ReaderSize:
+    """How large a line reader is; the defaults are those for text blocks."""
+
+    strides: tuple[tuple[int, int], ...] = ((2, 2), (2, 2), (1, 2))
+    """Down and across, of the layers that lead from pixels to the finder's grid."""
+    finder: int = 32
+    """Channels of what the finder sees in the image."""
+    step: int = 16
+    """Channels of what it makes of that and the memory."""
+    rows: int = 24
+    """Height of a strip; a multiple of 8."""
+    extent: float = 0.0
+    """Height in pixels that every line is taken to have; 0: its own. Where size tells two symbols
+    apart, all lines must be seen at one scale."""
+    columns: int = 720
+    """Greatest length of a strip."""
+    reader: tuple[int, ...] = (32, 64, 96, 128, 160)
+    """Channels of the strip reader's five layers."""
+    hidden: int = 160
+    """Of its LSTM, in each direction."""
+    momentum: float = 0.1
+    """How fast the finder's normalisations forget earlier batches."""
+
+
+class LineReader(InductiveModel):
+    """Finds and reads the next line of a block, given the memory of those before.
+
+    Colours are taken as shades of grey: letters have none of their own.
+    """
+
+    kind: ClassVar[Kind] = "reading"
+
+    def __init__(
+        self, channels: int, alphabet: str, jitter: float = 1.3, error: float = 0.06, **size: Any
+    ) -> None:
+        """`jitter` moves the memory's edges in training, in pixels; `error` where lines are cut
+        out, over their height: both as the model's own mistakes will at the time of reading."""
+        super().__init__()
+        self.alphabet, self.jitter, self.error = alphabet, jitter, error
+        self.size = ReaderSize(**size)
+        self.stride = _product(self.size.strides)
+        self.finder = Finder(channels, self.size)
+        for module in self.finder.modules():
+            if isinstance(module, BatchNorm):
+                module.momentum = self.size.momentum
+        self.reader = StripReader(channels, len(alphabet), self.size)
+        # From log-probabilities (N, L, 1 + symbols) to texts; another may take its place.
+        self.decode: Callable[[Tensor], list[str]] = partial(greedy_texts, alphabet=alphabet)
+
+    def encode(self, images: Tensor) -> Tensor:
+        """What all steps of a block share, (N, D, h, w).
+
+        The pixels themselves are part of it, folded into the channels, since strips are cut
+        out of them once it is known where.
+        """
+        whole = _whole(grey(images), self.stride)
+        return torch.cat([self.finder.look(whole), _fold(whole, self.stride)], 1)
+
+    def step(self, encoded: Tensor, memory: Tensor) -> Step:
+        seen, folded = encoded[:, : self.size.finder], encoded[:, self.size.finder :]
+        logits, stop = self.finder(seen, _whole(memory, self.stride))
+        found = logits.sigmoid()
+        band = mask_bands(found, self.stride)
+        characters, _ = self.reader(self._cut(_unfold(folded, self.stride), band))
+        _, height, width = memory.shape
+        full = functional.interpolate(found[:, None], _whole(memory, self.stride).shape[1:],
+                                      mode="bilinear")[:, 0]  # fmt: skip
+        texts, sure = self.decode(characters), certainty(characters)
+        return Step(full[:, :height, :width], stop.sigmoid(), texts, sure)
+
+    def update(self, memory: Tensor, delta: Tensor) -> Tensor:
+        """m + Δm, kept between 0 and 1."""
+        return (memory + delta).clamp(0, 1)
+
+    def loss(self, batch: Batch) -> Tensor:
+        """Of finding and of stopping, the mean over a block's steps, and of reading, the mean
+        over its characters.
+
+        The two parts learn side by side: lines are cut out where they truly are, but for an
+        error as the finder will make, so reading does not wait for finding.
+        """
+        assert isinstance(batch, ReadingBatch)
+        batch = replace(batch, images=grey(batch.images))
+        given = reading_steps(batch, every=True, jitter=self.jitter)
+        finding = given.steps.mean(self._finding(batch.images, given), len(batch.images))
+        return finding + self._reading(batch)
+
+    def _finding(self, images: Tensor, given: ReadingSteps) -> Tensor:
+        """Losses of the steps, (M,)."""
+        whole = _whole(images, self.stride)
+        seen = self.finder.look(whole)[given.steps.sample]
+        logits, stop = self.finder(seen, _whole(given.memory, self.stride))
+        wanted = _coarse(_whole(given.target, self.stride), logits)
+        entropy = functional.binary_cross_entropy_with_logits
+        where = entropy(logits, wanted, reduction="none").mean((1, 2))
+        return where * _CELLS + entropy(stop, given.steps.last.to(stop), reduction="none")
+
+    def _reading(self, batch: ReadingBatch) -> Tensor:
+        """Losses of the samples, (N,), over their lines, or their words where there are any."""
+        device = batch.images.device
+        texts, corners = batch.texts, batch.quads
+        if batch.word_texts is not None and batch.word_quads is not None:
+            texts, corners = batch.word_texts, batch.word_quads
+        pairs = [(i, k) for i, said in enumerate(texts) for k in range(len(said))]
+        image = torch.tensor([i for i, _ in pairs], device=device)
+        number = {symbol: k for k, symbol in enumerate(self.alphabet, 1)}
+        labels = [[number[c] for c in texts[i][k]] for i, k in pairs]
+        counts = torch.tensor([len(line) for line in labels], device=device)
+        drawn = [rng.normal(0, self.error, (len(t), 5)) for rng, t in
+                 zip(batch.rngs, texts, strict=True)]  # fmt: skip
+        errors = torch.from_numpy(np.concatenate(drawn)).to(batch.images)
+        quads = torch.cat([q[: len(t)] for q, t in zip(corners, texts, strict=True)])
+        band = shake(quad_bands(quads), errors)
+        losses = batch.images.new_zeros(len(batch.images))
+        for rows in _of_like_length(band):
+            strips = self._cut(batch.images[image[rows]], band[rows])
+            characters, frames = self.reader(strips)  # (n, L, V), (n,)
+            wanted = torch.tensor([c for r in rows.tolist() for c in labels[r]], device=device)
+            loss = functional.ctc_loss(
+                characters.transpose(0, 1), wanted, frames, counts[rows],
+                blank=BLANK, reduction="none", zero_infinity=True,
+            )  # fmt: skip
+            losses = losses.index_add(0, image[rows], loss)
+        characters_of = torch.zeros_like(losses).index_add(0, image, counts.to(losses))
+        return losses / characters_of.clamp(min=1)
+
+    def _cut(self, images: Tensor, band: Band) -> Strips:
+        if self.size.extent:
+            band = band.of_height(self.size.extent)
+        return cut_strips(images, band, self.size.rows, self.size.columns)
+
+
+class Finder(nn.Module):
+    """Says where the next line is and whether there is one."""
+
+    def __init__(self, channels: int, size: ReaderSize) -> None:
+        super().__init__()
+        wide, narrow = size.finder, size.step
+        stem: list[nn.Module] = []
+        for i, stride in enumerate(size.strides):
+            after = wide if i else wide // 2
+            stem.append(_conv(channels, after, 5 if i == 0 else 3, stride))
+            channels = after
+        near = ((1, 1), (1, 2), (2, 4))
+        self.look = nn.Sequential(*stem, *(Dilated(wide, d) for d in near))
+        self.join = _conv(2 * wide + 1, narrow, 3)
+        # Whether a line is the next one depends on all that is above any part of it, and a line
+        # may be as long as the image and tilted: far across, less far down.
+        reach = ((1, 1), (1, 2), (2, 4), (2, 8), (3, 16), (1, 1))
+        self.think = nn.Sequential(*(Dilated(narrow, d) for d in reach))
+        self.delta = nn.Conv2d(narrow, 1, 1)
+        # Nothing is left where nothing is found; stop below one half, to begin with.
+        self.stop_weight = nn.Parameter(torch.tensor(-10.0))
+        self.stop_bias = nn.Parameter(torch.tensor(5.0))
+
+    def forward(self, seen: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits of Δm (N, h, w) and of the end (N,), from `look` and memories (N, H, W)."""
+        memory = _coarse(memory, seen)[:, None].to(seen.dtype)  # (N, 1, h, w)
+        state = self.think(self.join(torch.cat([seen, seen * (1 - memory), memory], 1)))
+        logits: Tensor = self.delta(state)
+        # Three cells side by side: a single one is noise, not a line.
+        found = functional.avg_pool2d(logits.sigmoid(), (1, 3), 1).amax((1, 2, 3))
+        return logits[:, 0], self.stop_weight * found + self.stop_bias
+
+
+class StripReader(nn.Module):
+    """Reads strips: layers that halve the height to nothing, then an LSTM along the line."""
+
+    # A frame for each two columns, so that narrow letters get some, but a step of the network,
+    # which is dear, only for each four.
+    _COLUMNS, _FRAMES = 4, 2
+
+    def __init__(self, channels: int, symbols: int, size: ReaderSize) -> None:
+        super().__init__()
+        a, b, c, d, e = size.reader
+        self.layers = nn.Sequential(
+            _conv(channels, a, 5, (2, 2)),
+            _conv(a, b, 3),
+            nn.MaxPool2d(2, ceil_mode=True),
+            _conv(b, c, 3),
+            _conv(c, d, 3),
+            nn.MaxPool2d((2, 1)),
+            _conv(d, e, 3),
+        )  # (N, e, rows / 8, columns / 4)
+        self.flatten = nn.Sequential(
+            nn.Conv1d(e * (size.rows // 8), e, 1, bias=False), BatchNorm(e), nn.ReLU()
+        )
+        self.along = nn.LSTM(e, size.hidden, bidirectional=True, batch_first=True)
+        self.characters = nn.Linear(2 * size.hidden, self._FRAMES * (1 + symbols))
+
+    def forward(self, strips: Strips) -> tuple[Tensor, Tensor]:
+        """Log-probabilities for CTC (N, L, V), and how many frames of each are in use (N,).
+
+        After its end a line is blank with certainty.
+        """
+        x = self.layers(strips.pixels.contiguous(memory_format=torch.channels_last))
+        x = self.flatten(x.flatten(1, 2))  # (N, e, steps)
+        x, _ = self.along(x.transpose(1, 2))  # (N, steps, 2 · hidden)
+        logits = self.characters(x).unflatten(2, (self._FRAMES, -1)).flatten(1, 2)  # (N, L, V)
+        frames = -(-strips.columns // self._COLUMNS) * self._FRAMES
+        after = torch.arange(logits.shape[1], device=logits.device) >= frames[:, None]  # (N, L)
+        symbols = torch.arange(logits.shape[2], device=logits.device)
+        blank = torch.where(symbols == BLANK, 50.0, -50.0).to(logits)
+        return torch.where(after[..., None], blank, logits).log_softmax(2), frames
+
+
+class Dilated(nn.Module):
+    """A layer that looks some way down and across, added to what was there."""
+
+    def __init__(self, channels: int, dilation: tuple[int, int]) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(
+            channels, channels, 3, padding=dilation, dilation=dilation, bias=False
+        )
+        self.norm = BatchNorm(channels)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(N, C, h, w) to the same."""
+        return functional.relu(x + self.norm(self.conv(x)))
+
+
+def _conv(before: int, after: int, kernel: int, stride: tuple[int, int] = (1, 1)) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(before, after, kernel, stride, kernel // 2, bias=False),
+        BatchNorm(after),
+        nn.ReLU(),
+    )
+
+
+def _product(strides: tuple[tuple[int, int], ...]) -> tuple[int, int]:
+    down = across = 1
+    for d, a in strides:
+        down, across = down * d, across * a
+    return down, across
+
+
+def _whole(maps: Tensor, stride: tuple[int, int]) -> Tensor:
+    """Maps (…, H, W) padded below and to the right to multiples of the grid's cells."""
+    below, right = -maps.shape[-2] % stride[0], -maps.shape[-1] % stride[1]
+    return functional.pad(maps, (0, right, 0, below)) if below or right else maps
+
+
+def _coarse(maps: Tensor, like: Tensor) -> Tensor:
+    """Maps (N, H, W) as how much of each cell they cover, on the grid of (…, h, w)."""
+    size = like.shape[-2:]
+    return functional.interpolate(maps[:, None].float(), size=size, mode="area")[:, 0]
+
+
+def _fold(images: Tensor, stride: tuple[int, int]) -> Tensor:
+    """The pixels of each cell as channels: (N, C, H, W) to (N, C · down · across, h, w)."""
+    n, c, height, width = images.shape
+    down, across = stride
+    cells = images.reshape(n, c, height // down, down, width // across, across)
+    return cells.permute(0, 1, 3, 5, 2, 4).reshape(
+        n, c * down * across, height // down, width // across
+    )
+
+
+def _unfold(folded: Tensor, stride: tuple[int, int]) -> Tensor:
+    """The inverse of `_fold`."""
+    n, c, h, w = folded.shape
+    down, across = stride
+    cells = folded.reshape(n, c // (down * across), down, across, h, w)
+    return cells.permute(0, 1, 4, 2, 5, 3).reshape(n, -1, h * down, w * across)
+
+
+def _of_like_length(band: Band) -> Iterator[Tensor]:
+    """Rows of lines that take about as many columns each, so that little is padding."""
+    order = (band.length / band.heights.mean(1)).argsort()
+    # Several processes normalise together, so all must go through the layers equally often.
+    yield from torch.split(order, len(order) if dist.is_initialized() else _AT_ONCE)

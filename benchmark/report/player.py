@@ -1,0 +1,161 @@
+"""Player: the steps of inductive models at test images, beside what other models answer."""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import torch
+from torch import Tensor
+
+from benchmark.bench import load_model
+from benchmark.data import data_file, make_batch, open_part
+from benchmark.evaluation import block_text, true_answer
+from benchmark.metrics import edits
+from benchmark.models import InductiveModel, Model
+from benchmark.report.entries import Entry
+from benchmark.report.picks import pick_rows
+from benchmark.report.recording import Recording, map_sheet, record_loop, shrink
+from benchmark.tasks import Answer, Task
+from ivl_shards import Sample, UserError
+from ivl_shards.picture import png
+from ivl_shards.progress import Report, no_report
+from ivl_shards.reader import Dataset
+
+# No side of an image is longer than this, in pixels; the text in it stays readable.
+_LONGEST = 512
+# Colour images are smaller as JPEG, and look the same at this quality.
+_QUALITY = 85
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A run with its model, ready to be asked."""
+
+    entry: Entry
+    model: Model
+
+
+def task_player(
+    task: Task, entries: Sequence[Entry], data: Path, samples: int, report: Report = no_report
+) -> dict[str, Any]:
+    """What the page plays for a task, and why it plays no more than that."""
+    loaded, absent = _load_all(task, entries, data)
+    inductive = [run for run in loaded if isinstance(run.model, InductiveModel)]
+    others = {
+        run.entry.label: run for run in reversed(loaded)
+        if not isinstance(run.model, InductiveModel)
+    }  # fmt: skip
+    report(len(entries) - len(inductive))
+    if not inductive:
+        absent.append("There is no inductive run to be played.")
+        return {"runs": [], "absent": absent}
+    dataset = open_part(task, task.test, data)
+    runs = []
+    for run in inductive:
+        runs.append(_run_json(task, run, list(others.values())[::-1], dataset, samples))
+        report(1)
+    return {"runs": runs, "absent": absent}
+
+
+def _load_all(
+    task: Task, entries: Sequence[Entry], data: Path
+) -> tuple[list[Loaded], list[str]]:  # fmt: skip
+    loaded, absent = [], []
+    for entry in entries:
+        try:
+            loaded.append(Loaded(entry, _load(task, entry, data)))
+        except UserError as error:
+            absent.append(f"{entry.name} is not played: {error}")
+    return loaded, absent
+
+
+def _load(task: Task, entry: Entry, data: Path) -> Model:
+    """The model of a run that can be asked about the test set it was scored on."""
+    if entry.weights is None:
+        raise UserError("a result without its run's folder, which has the weights")
+    if not data_file(task, task.test, data).exists():
+        raise UserError(f"its test set is not in {data}: see --data")
+    if open_part(task, task.test, data).attributes["content_sha256"] != entry.tested_on:
+        raise UserError(f"it was scored on another test set than the one in {data}")
+    return load_model(entry.weights)[1].eval()
+
+
+def _run_json(
+    task: Task, run: Loaded, others: list[Loaded], dataset: Dataset, samples: int
+) -> dict[str, Any]:
+    evaluation = run.entry.result["evaluation"]
+    wrong = {row for row, *_ in evaluation["wrong"]}
+    played = [
+        # A model may answer otherwise when it sees an image alone: then the page says so.
+        {**_sample_json(task, run, others, dataset[row], row), "scored_right": row not in wrong}
+        for row in pick_rows(evaluation, dataset.lengths, samples)
+    ]
+    # Sorting is stable: failures stay in their order, and so do successes.
+    played.sort(key=lambda sample: sample["answers"][0]["right"])
+    return {"name": run.entry.name, "label": run.entry.label, "samples": played}
+
+
+def _sample_json(
+    task: Task, run: Loaded, others: list[Loaded], sample: Sample, row: int
+) -> dict[str, Any]:
+    assert isinstance(run.model, InductiveModel)
+    images = make_batch(task, [sample], []).images
+    recording = record_loop(run.model, images, sample.length)
+    truth = true_answer(task, sample)
+    with torch.no_grad():
+        answers = [(other.entry.label, other.model.predict(images)[0]) for other in others]
+    own = (run.entry.label, _answer(task, recording))
+    return {
+        "row": row,
+        "length": sample.length,
+        "size": [images.shape[3], images.shape[2]],
+        "image": _picture(images[0]),
+        "maps": _url("png", png(map_sheet(recording))),
+        "stops": recording.stops,
+        "outputs": recording.outputs,
+        "ended": recording.ended,
+        "truth": truth,
+        "answers": [_answer_json(who, answer, truth) for who, answer in (own, *answers)],
+    }
+
+
+def _answer(task: Task, recording: Recording) -> Answer:
+    return len(recording.outputs) if task.kind == "counting" else recording.outputs
+
+
+def _answer_json(who: str, answer: Answer, truth: Answer) -> dict[str, Any]:
+    said, wanted = block_text(answer), block_text(truth)
+    return {
+        "who": who,
+        "answer": _shorten(answer, truth),
+        "right": answer == truth,
+        "off": f"{edits(said, wanted)} of {len(wanted)}" if isinstance(answer, list) else "",
+    }
+
+
+def _shorten(answer: Answer, truth: Answer) -> Answer:
+    """An answer that can be shown: models that are not trained may go on for ever."""
+    if not isinstance(answer, list) or not isinstance(truth, list):
+        return answer
+    most = 2 * len(truth) + 4
+    wide = 2 * max(map(len, truth), default=0) + 4
+    lines = [line if len(line) <= wide else f"{line[:wide]}…" for line in answer[:most]]
+    return lines if len(answer) <= most else [*lines[:-1], f"… {len(answer) - most + 1} more"]
+
+
+def _picture(image: Tensor) -> str:
+    """What the model saw, (C, H, W), 0 to 1."""
+    pixels = (image * 255).round().byte().permute(1, 2, 0).numpy()  # (H, W, C)
+    small = shrink(pixels if len(image) == 3 else pixels[..., 0], _LONGEST)
+    if small.ndim == 2:
+        return _url("png", png(small))
+    ordered = cv2.cvtColor(small, cv2.COLOR_RGB2BGR)
+    data = cv2.imencode(".jpg", ordered, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])[1]
+    return _url("jpeg", data.tobytes())
+
+
+def _url(kind: str, data: bytes) -> str:
+    return f"data:image/{kind};base64,{base64.b64encode(data).decode()}"

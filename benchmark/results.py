@@ -1,0 +1,192 @@
+"""Results: what runs reached, as tables beside the paper's."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from benchmark.evaluation import Column
+from benchmark.run import read_json
+from benchmark.tasks import TASKS, Task
+from ivl_shards import UserError
+
+_PAPER = Path(__file__).parent / "paper.json"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table: a model, and its figures by length."""
+
+    label: str
+    figures: Mapping[Column, float]
+    low: Mapping[Column, float]
+    high: Mapping[Column, float]
+
+
+def paper_rows(task: Task, metric: str | None = None) -> list[Row]:
+    """The paper's lines of a task's table, of its first metric or of another."""
+    table = json.loads(_PAPER.read_text("utf-8"))[task.name]
+    figures = table["metrics"][metric or task.metric] if "metrics" in table else table
+    rows = []
+    for model in table.get("models", ["end-to-end", "inductive"]):
+        given = zip(table["lengths"], figures[model], strict=True)
+        rows.append(Row(f"paper, {model}", {n: v for n, v in given if v is not None}, {}, {}))
+    return rows
+
+
+def paper_source() -> str:
+    """What the paper's figures are taken from."""
+    return str(json.loads(_PAPER.read_text("utf-8"))["source"])
+
+
+def result_row(label: str, results: list[dict[str, Any]], metric: str | None = None) -> Row:
+    """A line for one run, or for the mean over several that differ in their seed.
+
+    The interval of one run is that of its test samples; of several, the widest of theirs.
+    """
+    scores = [_scores(result["evaluation"], metric) for result in results]
+    lengths = _sorted(set.intersection(*(set(s) for s in scores)))
+    return Row(
+        label,
+        {n: mean(s[n]["value"] for s in scores) for n in lengths},
+        {n: min(s[n]["low"] for s in scores) for n in lengths},
+        {n: max(s[n]["high"] for s in scores) for n in lengths},
+    )
+
+
+def _scores(evaluation: dict[str, Any], metric: str | None) -> dict[Column, Any]:
+    """Scores of one metric by length, out of what a result holds."""
+    if metric is not None and "metrics" in evaluation:
+        found = evaluation["metrics"].get(metric, {})
+    else:
+        found = evaluation["scores"]
+    return {int(n) if n.isdecimal() else n: score for n, score in found.items()}
+
+
+def _sorted(columns: Iterable[Column]) -> list[Column]:
+    """Lengths, then what is over several of them."""
+    return sorted(
+        columns, key=lambda n: (isinstance(n, str), 0 if isinstance(n, str) else n, str(n))
+    )
+
+
+def text_tables(task: Task, label: str, results: list[dict[str, Any]]) -> str:
+    """The tables of all metrics for a terminal: the paper's lines and one of ours."""
+    tables = []
+    for metric in task.metrics:
+        rows = [*paper_rows(task, metric), result_row(label, results, metric)]
+        tables.append(text_table(task, rows, metric))
+    return "\n\n".join(tables)
+
+
+def text_table(task: Task, rows: list[Row], metric: str | None = None) -> str:
+    """A table for a terminal, with the interval below each of our figures."""
+    lengths = _sorted({n for row in rows for n in row.figures})
+    wide = max(len(row.label) for row in rows)
+    head = f"{task.title}: {metric or task.metric} in % by number of {task.counted}"
+    lines = [head, " " * wide + "".join(f"{n:>12}" for n in lengths)]
+    for row in rows:
+        cells = [f"{row.figures[n]:.2f}" if n in row.figures else "-" for n in lengths]
+        lines.append(f"{row.label:<{wide}}" + "".join(f"{cell:>12}" for cell in cells))
+        if row.low:
+            spans = [f"{row.low[n]:.1f}–{row.high[n]:.1f}" if n in row.low else "" for n in lengths]
+            lines.append(f"{'  95 % interval':<{wide}}" + "".join(f"{s:>12}" for s in spans))
+    return "\n".join(lines)
+
+
+def markdown_table(rows: list[Row], first: str) -> list[str]:
+    """The same for a page."""
+    lengths = _sorted({n for row in rows for n in row.figures})
+    lines = [
+        f"| {first} | " + " | ".join(map(str, lengths)) + " |",
+        "|---" * (len(lengths) + 1) + "|",
+    ]
+    for row in rows:
+        cells = [_cell(row, n) for n in lengths]
+        lines.append(f"| {row.label} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _cell(row: Row, n: Column) -> str:
+    if n not in row.figures:
+        return "–"
+    span = f"<br><sub>{row.low[n]:.1f}–{row.high[n]:.1f}</sub>" if n in row.low else ""
+    return f"{row.figures[n]:.2f}{span}"
+
+
+def read_results(folder: Path) -> list[dict[str, Any]]:
+    """All results in a folder."""
+    paths = sorted(folder.glob("*.json"))
+    if not paths:
+        raise UserError(f"{folder}: no results there: ivl-bench run --results {folder} puts them")
+    results = [read_json(path) for path in paths]
+    for path, result in zip(paths, results, strict=True):
+        if not isinstance(result, dict) or "evaluation" not in result:
+            raise UserError(f"{path}: not a result of ivl-bench")
+    return results
+
+
+def results_page(results: list[dict[str, Any]]) -> str:
+    """docs/RESULTS.md."""
+    lines = [
+        "# Results",
+        "",
+        "Written by `ivl-bench results` from the files in `results/`; nothing here is typed.",
+        f"The paper's rows are those of {paper_source()}.",
+        "Small figures are 95 % confidence intervals over the test samples.",
+        "",
+    ]
+    for task in TASKS.values():
+        here = [r for r in results if r["config"]["task"] == task.name]
+        if here:
+            lines += _task_section(task, here)
+    return "\n".join(lines)
+
+
+def _task_section(task: Task, results: list[dict[str, Any]]) -> list[str]:
+    runs: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for result in results:
+        runs[result_label(result)].append(result)
+    lines = [f"## {task.title}", ""]
+    for metric in task.metrics:
+        rows = paper_rows(task, metric)
+        for label, group in runs.items():
+            rows.append(result_row(_with_seeds(label, group), group, metric))
+        lines += [f"{metric[:1].upper()}{metric[1:]} in % by number of {task.counted}; trained on "
+                  f"{_list(task.train.counts)}.", ""]  # fmt: skip
+        lines += markdown_table(rows, "model") + [""]
+    lines += [
+        "| run | steps × batch | parameters | trained for | on | final loss |",
+        "|---" * 6 + "|",
+    ]
+    for result in results:
+        config, about = result["config"], result["surroundings"]
+        training = config["training"]
+        lines.append(
+            f"| {result_label(result)}, seed {config['seed']} "
+            f"| {training['steps']:,} × {training['batch']} | {result['parameters']:,} "
+            f"| {result['training_seconds'] / 60:.1f} min "
+            f"| {about['machine']}, {about['threads']} threads "
+            f"| {result['curve'][-1]['loss']:.3f} |"
+        )
+    return [*lines, ""]
+
+
+def result_label(result: dict[str, Any]) -> str:
+    """What a run is called in tables: model, preset, what it began with and what was changed."""
+    config = result["config"]
+    label = f"{config['model']}, {config['preset']}"
+    if config.get("init"):
+        label += f", from {config['init'].split()[0]}"
+    return f"{label} ({', '.join(result['changes'])})" if result.get("changes") else label
+
+
+def _with_seeds(label: str, results: list[dict[str, Any]]) -> str:
+    return label if len(results) == 1 else f"{label} (mean of {len(results)} seeds)"
+
+
+def _list(counts: tuple[int, ...]) -> str:
+    return str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"

@@ -1,0 +1,90 @@
+"""Canvas: a block of text out of a photograph, scaled and laid on an image of the usual size.
+
+Readers know text of the height that synthetic blocks have, on canvases as large as theirs.
+How high the lines of a photographed block are is not known before they are found. But the size
+of the block says about as much: the side of a square of the same area is 4.5 line heights in the
+middle of ICDAR's training blocks, and within a factor of 1.65 of that for eight in ten, whether
+they are one long line or many short ones.
+"""
+
+import cv2
+import numpy as np
+
+from ivl_shards.schema import Array
+
+SIZE = (320, 448)
+"""Height and width: those of synthetic blocks."""
+_SIDE = 130.0
+"""Of the square of a block's area, in pixels: most lines are 13 to 43 high."""
+_RIM = 4
+"""Least distance of a block from the canvas's edge, in pixels."""
+
+
+def block_scale(height: int, width: int) -> float:
+    """How much a block of that size is to be scaled.
+
+    >>> round(block_scale(260, 260), 3), round(block_scale(1000, 20), 3)
+    (0.5, 0.312)
+    """
+    room = (SIZE[0] - 2 * _RIM) / height, (SIZE[1] - 2 * _RIM) / width
+    return min(_SIDE / float(np.sqrt(height * width)), *room)
+
+
+def lay(image: Array, quads: Array, scale: float, warp: Array, place: Array) -> tuple[Array, Array]:
+    """A block (H, W, 3) and its quads (L, 4, 2), scaled, changed by a homography (3, 3) about
+    its middle, and put where there is room for it; what grew too large is made to fit.
+
+    `place` says where, between -1 and 1 in x and y. The edge's own colours go on around it: a
+    frame of one colour would be an edge to be learnt.
+    """
+    height, width = image.shape[:2]
+    inner = max(1, round(width * scale)), max(1, round(height * scale))
+    smaller = inner[0] < width
+    pixels = cv2.resize(image, inner, interpolation=cv2.INTER_AREA if smaller else cv2.INTER_CUBIC)
+    size, canvas = np.array(inner, float), np.array(SIZE[::-1], float)
+    centred = warp @ _shift(-size / 2)
+    reach = through(centred, size * [[0, 0], [1, 0], [1, 1], [0, 1]])  # (4, 2)
+    low, high = reach.min(0), reach.max(0)
+    fits = min(1.0, float(((canvas - 2 * _RIM) / (high - low)).min()))
+    room = (canvas - fits * (high - low)) / 2 - _RIM
+    middle = canvas / 2 + np.asarray(place) * room
+    matrix = _shift(middle) @ np.diag([fits, fits, 1]) @ _shift(-(low + high) / 2) @ centred
+    # Pixel centres lie at + 0.5 for us and at whole numbers for OpenCV.
+    whole = _shift(np.array([-0.5, -0.5])) @ matrix @ _shift(np.array([0.5, 0.5]))
+    laid = cv2.warpPerspective(
+        pixels, whole, SIZE[::-1], flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
+    )
+    moved = through(matrix, quads * (size / [width, height]))
+    return np.asarray(laid), moved.astype(np.float32)
+
+
+def through(matrix: Array, points: Array) -> Array:
+    """Points (…, 2) through a homography."""
+    along = points @ matrix[:, :2].T + matrix[:, 2]  # (…, 3)
+    moved: Array = along[..., :2] / along[..., 2:]
+    return moved
+
+
+def _shift(by: Array) -> Array:
+    return np.array([[1, 0, by[0]], [0, 1, by[1]], [0, 0, 1]])
+
+
+def step_map(quads: Array, size: tuple[int, int]) -> Array:
+    """The first step whose quad has the pixel's centre, (H, W), 0 where none has.
+
+    Quads (L, 4, 2) are convex, clockwise as one sees them.
+
+    >>> step_map(np.array([[[1.0, 0], [3, 0], [3, 1], [1, 1]]]), (2, 4)).tolist()
+    [[0, 1, 1, 0], [0, 0, 0, 0]]
+    """
+    steps = np.zeros(size, np.uint8)
+    for step in range(len(quads), 0, -1):  # where lines overlap, the earlier one stands
+        quad = quads[step - 1].astype(float)
+        x0, y0 = np.maximum(np.floor(quad.min(0)), 0).astype(int)
+        x1, y1 = np.minimum(np.ceil(quad.max(0)), size[::-1]).astype(int)
+        x, y = np.arange(x0, x1) + 0.5, np.arange(y0, y1)[:, None] + 0.5
+        inside = np.ones((len(y), x.size), bool)
+        for (ax, ay), (bx, by) in zip(quad, np.roll(quad, -1, 0), strict=True):
+            inside &= (bx - ax) * (y - ay) - (by - ay) * (x - ax) >= 0
+        steps[y0:y1, x0:x1][inside] = step
+    return steps

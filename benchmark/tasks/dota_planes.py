@@ -1,0 +1,91 @@
+"""DOTA airplanes: planes to count in aerial photographs, trained on crops with three to five."""
+
+import os
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from benchmark.tasks.light import other_light
+from benchmark.tasks.task import Part, Task
+from dota_crops import DotaRecipe, generate
+from ivl_shards import Sample, UserError
+from ivl_shards.schema import Array
+
+_IMAGES = 100  # the paper trains on crops of so many
+
+
+def make(part: Part, seed: int, out: Path, data: Path) -> None:
+    """Cut a part of the dataset out of DOTA's images."""
+    recipe = DotaRecipe(
+        part.counts, part.total, seed=seed, split=part.split,
+        images=_IMAGES if part.split == "train" else None,
+    )  # fmt: skip
+    generate(recipe, out, root=find_images(data))
+
+
+def find_images(data: Path) -> Path:
+    """The folder of DOTA's images: the data folder or `dota` in it, else where the environment
+    says."""
+    places = [data, data / "dota"]
+    if "DOTA_ROOT" in os.environ:
+        places.append(Path(os.environ["DOTA_ROOT"]))
+    if "IVL_DATA" in os.environ:
+        places.append(Path(os.environ["IVL_DATA"]) / "dota")
+    for place in places:
+        if (place / "train" / "images").is_dir():
+            return place
+    raise UserError(
+        f"{data}: holds neither the crops of dota-planes nor DOTA's images to cut them from: "
+        f"put DOTA's train and val folders into {data / 'dota'}, or set DOTA_ROOT"
+    )
+
+
+def shown(sample: Sample, rng: np.random.Generator | None) -> Sample:
+    """The crop itself; in training another photograph of the same planes."""
+    if rng is None:
+        return sample
+    image, centres = augment(sample.image, sample["centres"], rng)
+    return Sample({**sample, "image": image, "centres": centres}, sample.sequence)
+
+
+def augment(image: Array, centres: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Another photograph of the same planes: turned, farther away, in other light.
+
+    Crops of ten planes show them smaller than those of three, and a plane may stand at any
+    angle; light, haze and film differ from scene to scene, of which training has few.
+    """
+    half = image.shape[0] / 2
+    turn = rng.uniform(-np.pi, np.pi) if rng.random() < 0.4 else 0.0
+    # Small enough that the whole crop stays in the image: a plane that left it, or was cut,
+    # would make the count wrong.
+    fits = 1 / (abs(np.cos(turn)) + abs(np.sin(turn)))
+    scale = fits * (rng.uniform(0.6, 1.0) if rng.random() < 0.6 else 1.0)
+    mirror = -1.0 if rng.random() < 0.5 else 1.0
+    matrix = scale * np.array(
+        [[mirror * np.cos(turn), -np.sin(turn)], [mirror * np.sin(turn), np.cos(turn)]]
+    )
+    shift = rng.uniform(-1, 1, 2) * half * (1 - scale / fits)
+    offset = half - matrix @ [half, half] + shift
+    # Pixel centres lie at + 0.5 for us and at whole numbers for OpenCV.
+    whole = offset + matrix @ [0.5, 0.5] - 0.5
+    warped = cv2.warpAffine(
+        image, np.column_stack([matrix, whole]), image.shape[1::-1], flags=cv2.INTER_LINEAR,
+        borderMode=cv2.BORDER_CONSTANT, borderValue=np.median(image, axis=(0, 1)).tolist(),
+    )  # fmt: skip
+    return other_light(warped, rng), (centres @ matrix.T + offset).astype(np.float32)
+
+
+DOTA_PLANES = Task(
+    name="dota-planes",
+    title="DOTA Airplanes",
+    kind="counting",
+    made_by="dota-crops",
+    train=Part("train", (3, 4, 5), 20_000),
+    test=Part("val", tuple(range(3, 11)), 200 * 8),
+    channels=3,
+    metrics=("exact counts",),
+    make=make,
+    group="source_image",
+    shown=shown,
+)

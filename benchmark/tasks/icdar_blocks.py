@@ -1,0 +1,89 @@
+"""ICDAR blocks: blocks of text out of real photographs, to fine-tune a reader on and to test it."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from benchmark.metrics import spot_words
+from benchmark.tasks.canvas import SIZE, block_scale, lay, step_map
+from benchmark.tasks.light import other_light
+from benchmark.tasks.task import Part, Task
+from benchmark.tasks.text_blocks import ALPHABET, line_quads, line_texts
+from icdar_blocks import generate, group_split, plan_dataset
+from ivl_shards import Sample, UserError
+from ivl_shards.schema import Array
+
+
+def make(part: Part, seed: int, out: Path, data: Path) -> None:
+    """Cut all blocks of a split out of ICDAR's photographs."""
+    generate(plan_dataset(group_split(find_scenes(data), part.split)), out)
+
+
+def find_scenes(data: Path) -> Path:
+    """The folder of ICDAR's files: the data folder or one in it, else where the environment
+    says."""
+    names = ("icdar2013", "icdar13", "ICDAR2013")
+    places = [data, *(data / name for name in names)]
+    if "ICDAR_ROOT" in os.environ:
+        places.append(Path(os.environ["ICDAR_ROOT"]))
+    if "IVL_DATA" in os.environ:
+        places += [Path(os.environ["IVL_DATA"]) / name for name in names]
+    for place in places:
+        if any(place.glob("Challenge2_T*_Task1_GT*")):
+            return place
+    raise UserError(
+        f"{data}: holds neither the blocks of icdar-blocks nor ICDAR's files to cut them from: "
+        f"put the four files of Challenge 2 into {data / names[0]}, or set ICDAR_ROOT"
+    )
+
+
+def shown(sample: Sample, rng: np.random.Generator | None) -> Sample:
+    """A block on the canvas that readers know; in training as another photographer took it."""
+    image = sample.image
+    x0, y0, x1, y1 = np.moveaxis(sample["line_box"].astype(float), 1, 0)
+    quads = np.stack([x0, y0, x1, y0, x1, y1, x0, y1], axis=1).reshape(-1, 4, 2)
+    scale, warp, place = block_scale(*image.shape[:2]), np.eye(3), np.zeros(2)
+    if rng is not None:
+        scale *= float(np.exp(np.clip(rng.normal(0, 0.25), -0.6, 0.6)))
+        warp, place = _stance(rng, scale * max(image.shape)), rng.uniform(-1, 1, 2)
+        image = other_light(image, rng)
+        if rng.random() < 0.3:
+            image = 255 - image  # light text on dark ground is as likely as the other
+    pixels, moved = lay(image, quads, scale, warp, place)
+    fields = {"image": pixels, "line_quad": moved, "steps": step_map(moved, SIZE)}
+    return Sample({**sample, **fields}, sample.sequence)
+
+
+def _stance(rng: np.random.Generator, side: float) -> Array:
+    """A small homography about the middle of a block whose longer side has so many pixels."""
+    turn, shear = np.radians(rng.normal(0, 2)), rng.normal(0, 0.06)
+    stretch = np.exp(rng.normal(0, 0.08))
+    turned = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
+    matrix = np.eye(3)
+    matrix[:2, :2] = turned @ [[stretch, shear], [0, 1 / stretch]]
+    matrix[2, :2] = rng.uniform(-0.1, 0.1, 2) / side
+    return matrix
+
+
+ICDAR_BLOCKS = Task(
+    name="icdar-blocks",
+    title="ICDAR-2013 Text Blocks",
+    kind="reading",
+    made_by="icdar-blocks",
+    train=Part("train", tuple(range(1, 9)), 0),
+    test=Part("test", tuple(range(1, 8)), 0),
+    channels=3,
+    metrics=("word F", "word precision", "word recall"),
+    make=make,
+    alphabet=ALPHABET,
+    line_texts=line_texts,
+    line_quads=line_quads,
+    page=SIZE,
+    match=spot_words,
+    scored_by="counted_lines",
+    held=0.1,
+    group="source_image",
+    shown=shown,
+    canvas=SIZE,
+)

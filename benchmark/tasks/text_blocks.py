@@ -1,0 +1,56 @@
+"""Text blocks: lines of words to read, trained on three to five (section 4.1 of the paper)."""
+
+from pathlib import Path
+from string import ascii_letters
+from typing import Any
+
+from benchmark.tasks.canvas import SIZE
+from benchmark.tasks.task import Part, Task
+from ivl_shards.schema import Array
+from textblocks_gen import TextRecipe, generate
+
+# What the lexicon's words are written with, in capitals or not.
+ALPHABET = " " + ascii_letters
+
+
+def make(part: Part, seed: int, out: Path, data: Path) -> None:
+    """Make a part of the dataset, with the catalogue's fonts if they are installed.
+
+    What is tested on differs in its seed too, on which the textures behind the text depend.
+    """
+    own = seed if part.split == "train" else seed + 1
+    generate(TextRecipe(part.counts, part.total, seed=own, split=part.split), out)
+
+
+def line_texts(sample: Any) -> list[str]:
+    """What each line says."""
+    return [text.decode() for text in sample["line_text"].tolist()]
+
+
+def line_quads(sample: Any) -> Array:
+    """The corners around the ink of each line."""
+    quads: Array = sample["line_quad"]
+    return quads
+
+
+def words(sample: Any) -> tuple[list[str], Array]:
+    """The words in reading order, and their corners."""
+    return " ".join(line_texts(sample)).split(), sample["word_quad"]
+
+
+TEXT_BLOCKS = Task(
+    name="text-blocks",
+    title="Synthetic Text Blocks",
+    kind="reading",
+    made_by="text-blocks",
+    train=Part("train", (3, 4, 5), 90_000),
+    test=Part("test", tuple(range(1, 11)), 200 * 10),
+    channels=3,
+    metrics=("word recall", "word precision", "edit distance"),
+    make=make,
+    alphabet=ALPHABET,
+    line_texts=line_texts,
+    line_quads=line_quads,
+    page=SIZE,
+    words=words,
+)

@@ -1,0 +1,214 @@
+"""Training: the loop from a configuration to weights, which can be stopped at any moment."""
+
+import copy
+import json
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from benchmark.data import make_batch, split_validation, training_batches
+from benchmark.models import Model
+from benchmark.presets import Training
+from benchmark.processes import Processes
+from benchmark.run import Config, RunFolder
+from benchmark.tasks import Task
+from benchmark.weights import load_tensors, save_tensors
+from ivl_shards.progress import Report, no_report
+from ivl_shards.reader import Dataset
+
+# Seconds between two lines of the log.
+_LOG_EVERY = 5.0
+# Samples of the validation part that are looked at, this many times in a run.
+_WATCHED = 64
+_LOOKS = 20
+
+
+@dataclass
+class State:
+    """All that changes in training."""
+
+    model: Model
+    optimiser: torch.optim.Optimizer
+    average: nn.Module | None
+    step: int = 0
+    seconds: float = 0.0
+    best: float = math.inf
+    """The least validation loss."""
+
+    @property
+    def kept(self) -> nn.Module:
+        """What is kept in the end: the average where there is one."""
+        return self.model if self.average is None else self.average
+
+
+def train(
+    config: Config, task: Task, model: Model, dataset: Dataset, folder: RunFolder,
+    processes: Processes, save_every: float, report: Report = no_report,
+) -> State:  # fmt: skip
+    """Train from the last checkpoint, or from the beginning, to the end; a checkpoint is
+    written every so many seconds."""
+    training = config.training
+    model.to(processes.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    state = State(model, make_optimiser(training, model), _average(training, model))
+    if folder.checkpoint.exists():
+        load_checkpoint(folder.checkpoint, state)
+    report(state.step * training.batch)
+    to_train, to_watch = split_validation(task, dataset)
+    objective = processes.shared(model)
+    batches = training_batches(
+        task, to_train, config.seed, training.batch, range(state.step, training.steps),
+        processes.rank, processes.world, training.augment, training.words,
+    )  # fmt: skip
+    begun, before = time.monotonic(), state.seconds
+    saved = logged = begun
+    look_every = max(1, training.steps // _LOOKS)
+    model.train()
+    for batch in batches:
+        loss = processes.mean(one_step(training, state, objective, batch.to(processes.device)))
+        state.step += 1
+        now = time.monotonic()
+        state.seconds = before + now - begun
+        ended = state.step == training.steps
+        if state.step % look_every == 0 or ended:
+            looked_at = cast(Model, state.kept) if training.choose else model
+            watched = validation_loss(task, looked_at, to_watch, processes)
+            if training.choose and watched < state.best:
+                state.best = watched
+                if processes.first:
+                    save_tensors(folder.best, state.kept.state_dict(), {"step": state.step})
+            _write(folder, processes, state, loss, validation=round(watched, 6))
+        elif now - logged > _LOG_EVERY or state.step == 1:
+            _write(folder, processes, state, loss)
+            logged = now
+        if processes.first and (now - saved >= save_every or ended):
+            save_checkpoint(folder.checkpoint, state)
+            saved = now
+        report(training.batch, f"loss {loss:.3f}")
+    processes.wait()
+    return state
+
+
+def one_step(training: Training, state: State, objective: nn.Module, batch: Any) -> Tensor:
+    """One step of the optimiser; the mean loss of the batch."""
+    for group in state.optimiser.param_groups:
+        group["lr"] = training.rate * rate_share(training, state.step)
+    state.optimiser.zero_grad()
+    loss: Tensor = objective(batch).mean()
+    loss.backward()  # type: ignore[no-untyped-call]
+    if training.clip:
+        nn.utils.clip_grad_norm_(state.model.parameters(), training.clip)
+    state.optimiser.step()
+    if state.average is not None:
+        _follow(state.average, state.model, training.average, state.step)
+    return loss.detach()
+
+
+def rate_share(training: Training, step: int) -> float:
+    """Learning rate at a step over the highest: it rises in a line and falls as a cosine.
+
+    >>> training = Training(steps=101, batch=1, warm_up=0.1)
+    >>> [round(rate_share(training, step), 2) for step in (0, 10, 55, 100)]
+    [0.09, 0.99, 0.51, 0.0]
+    """
+    if training.optimiser == "adadelta":
+        return 1.0
+    rise = max(1.0, training.warm_up * training.steps)
+    if step < rise:
+        return min(1.0, (step + 1) / (rise + 1))
+    return 0.5 + 0.5 * math.cos(math.pi * (step - rise) / max(1.0, training.steps - rise))
+
+
+@torch.no_grad()
+def validation_loss(task: Task, model: Model, dataset: Dataset, processes: Processes) -> float:
+    """Mean loss over samples that are not trained on, always the same ones, drawn alike."""
+    chosen = np.linspace(0, len(dataset) - 1, min(_WATCHED, len(dataset))).astype(int)
+    places = chosen[processes.rank :: processes.world].tolist()
+    model.eval()
+    total = torch.zeros(2, dtype=torch.float64)
+    for start in range(0, len(places), 16):
+        rows = places[start : start + 16]
+        rngs = [np.random.default_rng([2, row]) for row in rows]
+        batch = make_batch(task, [dataset[row] for row in rows], rngs).to(processes.device)
+        total += torch.tensor([float(model.loss(batch).sum()), len(rows)])
+    model.train()
+    return processes.mean(total[0].clone()) / processes.mean(total[1].clone())
+
+
+def make_optimiser(training: Training, model: Model) -> torch.optim.Optimizer:
+    """The optimiser of a preset; biases and single numbers do not decay."""
+    if training.optimiser == "adadelta":
+        return torch.optim.Adadelta(model.parameters(), lr=training.rate)
+    wide = [p for p in model.parameters() if p.ndim > 1]
+    flat = [p for p in model.parameters() if p.ndim <= 1]
+    groups: list[dict[str, Any]] = [{"params": wide}, {"params": flat, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=training.rate, weight_decay=training.decay)
+
+
+def _average(training: Training, model: Model) -> nn.Module | None:
+    """A copy whose weights follow those of the model slowly."""
+    if not training.average:
+        return None
+    return copy.deepcopy(model).requires_grad_(False)
+
+
+@torch.no_grad()
+def _follow(average: nn.Module, model: nn.Module, pace: float, step: int) -> None:
+    share = 1 - min(pace, (step + 1) / (step + 10))  # quickly at first: the start is forgotten
+    for own, theirs in zip(average.parameters(), model.parameters(), strict=True):
+        own.lerp_(theirs, share)
+    for kept, now in zip(average.buffers(), model.buffers(), strict=True):
+        kept.copy_(now)
+
+
+def trained_weights(training: Training, state: State, folder: RunFolder) -> dict[str, Tensor]:
+    """The weights to keep: the last ones, or those that did best on the validation samples."""
+    return load_tensors(folder.best)[0] if training.choose else state.kept.state_dict()
+
+
+def save_checkpoint(path: Path, state: State) -> None:
+    """Everything that is needed to go on."""
+    tensors = {f"model.{k}": v for k, v in state.model.state_dict().items()}
+    if state.average is not None:
+        tensors |= {f"average.{k}": v for k, v in state.average.state_dict().items()}
+    for index, values in state.optimiser.state_dict()["state"].items():
+        tensors |= {f"optimiser.{index}.{k}": torch.as_tensor(v) for k, v in values.items()}
+    about = {"step": state.step, "seconds": state.seconds, "best": state.best}
+    save_tensors(path, tensors, about)
+
+
+def load_checkpoint(path: Path, state: State) -> None:
+    """Put a state back to where it was."""
+    tensors, about = load_tensors(path)
+    parts: dict[str, dict[str, Tensor]] = {"model": {}, "average": {}, "optimiser": {}}
+    for name, tensor in tensors.items():
+        part, _, rest = name.partition(".")
+        parts[part][rest] = tensor
+    state.model.load_state_dict(parts["model"])
+    if state.average is not None:
+        state.average.load_state_dict(parts["average"])
+    whole = state.optimiser.state_dict()
+    restored: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in parts["optimiser"].items():
+        index, _, key = name.partition(".")
+        restored.setdefault(int(index), {})[key] = tensor
+    state.optimiser.load_state_dict({**whole, "state": restored})
+    state.step, state.seconds = int(about["step"]), float(about["seconds"])
+    state.best = float(about.get("best", math.inf))
+
+
+def _write(
+    folder: RunFolder, processes: Processes, state: State, loss: float, **more: float
+) -> None:
+    """A line of the log. Lines beyond a checkpoint are written again when a run goes on: the
+    last of a step counts."""
+    if not processes.first:
+        return
+    line = {"step": state.step, "loss": round(loss, 6), "seconds": round(state.seconds, 1), **more}
+    with folder.log.open("a", encoding="utf-8") as log:
+        log.write(json.dumps(line) + "\n")

@@ -24,8 +24,9 @@ from pathlib import Path
 
 import numpy as np
 from measure import Figure, at_least, show
-from venvs import SCRIPTS, environment
+from venvs import environment
 
+from benchmark.baselines.engines import SCRIPT
 from fonts.catalogue import is_catalogue
 from fonts.places import catalogue_folder
 from ivl_shards.errors import UserError
@@ -103,7 +104,7 @@ def write_blocks(folder: Path, blocks: int, knobs: dict[str, float]) -> None:
 def read_blocks(reader: Path, folder: Path) -> list[Read]:
     """What the reader makes of them."""
     done = subprocess.run(
-        [reader, SCRIPTS / "rapidocr_read.py", folder], check=True, stdout=subprocess.PIPE,
+        [reader, SCRIPT, folder], check=True, stdout=subprocess.PIPE,
         text=True,
     )  # fmt: skip
     pieces = {found["file"]: found["pieces"] for found in map(json.loads, done.stdout.splitlines())}

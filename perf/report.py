@@ -8,11 +8,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import decoding
 import generating
 import legibility
 import memory
 import reading
 import textblocks
+import training
 from measure import HEADER, Figure, machine
 
 OUT = Path(__file__).parents[1] / "docs" / "PERFORMANCE.md"
@@ -41,7 +43,13 @@ PARTS: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "generating": ("Making datasets", lambda: _table(generating.figures())),
     "reading": ("Reading datasets", lambda: _table(reading.figures())),
     "memory": ("Memory", lambda: _table(memory.figures())),
-    "textblocks": ("Text blocks", lambda: _table(textblocks.figures())),
+    "training": ("The benchmark's models", lambda: _table(training.figures())),
+    "decoding": ("Reading text", lambda: _table(decoding.figures())),
+    "textblocks": (
+        "Text blocks",
+        lambda: _table(textblocks.figures(["peers", "fonts", "memory", "cost"])),
+    ),
+    "workers": ("Text blocks by two workers", lambda: _table(textblocks.figures(["workers"]))),
     "legibility": ("Legibility of text blocks", _legibility),
 }
 
@@ -62,7 +70,7 @@ def main() -> None:
         title, measured = PARTS[name]
         lines = measured()
         # Each section names its machine: they need not be from the same run.
-        sections[title] = f"`perf/{name}.py` on {machine()}\n\n" + "\n".join(lines)
+        sections[title] = f"`perf/report.py {name}` on {machine()}\n\n" + "\n".join(lines)
         print("\n".join([title, *lines]), flush=True)
     # Written in one order, whatever was run last.
     titles = [title for title, _ in PARTS.values() if title in sections]

@@ -1,15 +1,10 @@
-"""Environments: other people's packages, each in a virtual environment of its own.
+"""Environments: other people's packages, each in a virtual environment of its own."""
 
-Made once, in the user's cache, and found there by the next run.
-"""
-
-import hashlib
-import shutil
-import subprocess
-import venv
 from pathlib import Path
 
-from fonts.places import cache_folder
+from benchmark.baselines.engines import RAPIDOCR
+from benchmark.baselines.environment import environment as make_environment
+from ivl_shards import UserError
 
 # Everything is named, and nothing resolved: peers ask for versions that cannot be had together,
 # for libraries of desktops where the headless ones do, and for torch where they do without.
@@ -28,35 +23,15 @@ PACKAGES = {
         "matplotlib==3.7.5", "contourpy==1.1.1", "cycler", "kiwisolver", "pyparsing",
         "python-dateutil", "packaging", "pygame", "pytweening", "pyyaml", "regex",
     ),
-    "rapidocr": (
-        "rapidocr-onnxruntime==1.4.4", "onnxruntime", "numpy==1.26.4", "pillow==10.4.0",
-        "opencv-python-headless==4.10.0.84", "pyclipper", "shapely==2.0.6", "pyyaml", "six",
-        "tqdm", "flatbuffers", "packaging", "protobuf", "coloredlogs", "humanfriendly", "sympy",
-        "mpmath",
-    ),
+    "rapidocr": RAPIDOCR,
 }  # fmt: skip
 SCRIPTS = Path(__file__).parent / "peers"
 
 
 def environment(name: str) -> Path | None:
     """The interpreter of a package's environment, or None, and a line that says why."""
-    packages = PACKAGES[name]
-    # Named by its contents, so that another list of packages makes another environment.
-    tag = hashlib.sha256("\n".join(packages).encode()).hexdigest()[:8]
-    folder = cache_folder() / "peers" / f"{name}-{tag}"
-    python, whole = folder / "bin" / "python", folder / "installed"
-    if whole.is_file():
-        return python
-    shutil.rmtree(folder, ignore_errors=True)
-    venv.create(folder, with_pip=True)
-    # Wheels, where there are any: to compile the old ones takes ten minutes.
-    options = ("--quiet", "--disable-pip-version-check", "--no-deps", "--prefer-binary")
-    installed = subprocess.run(
-        [python, "-m", "pip", "install", *options, *packages], capture_output=True, text=True
-    )
-    if installed.returncode:
-        reason = (installed.stderr.strip() or "pip failed").splitlines()[-1]
-        print(f"{name}: left out, cannot be installed: {reason}", flush=True)
+    try:
+        return make_environment(name, PACKAGES[name])
+    except UserError as error:
+        print(f"{error}: left out", flush=True)
         return None
-    whole.touch()
-    return python

@@ -1,10 +1,12 @@
 """What tests share: tiny datasets made by one helper, and the tools run as a user runs them."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -59,6 +61,32 @@ def run(tmp_path: Path) -> Run:
         )
 
     return ran
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """The system's Chromium, headless."""
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("no Chromium: on Debian, apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(
+            executable_path=program, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield running
+        running.close()
+
+
+def complaints_of(page: Any) -> list[str]:
+    """What a page will complain of: errors, messages, anything asked of the net."""
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda r: None if r.url.startswith(("file:", "data:"))
+            else complaints.append(r.url))  # fmt: skip
+    return complaints
 
 
 def assert_one_line(result: subprocess.CompletedProcess[str], code: int, *words: str) -> None:

@@ -1,37 +1,19 @@
 """The page of whole scenes in a real browser."""
 
-import shutil
-
 import pytest
 
+from conftest import complaints_of
 from icdar_blocks import group_split
 from icdar_blocks.page import write_page
 from icdar_tree import make_tree
 
 
-@pytest.fixture
-def page(tmp_path):
-    program = shutil.which("chromium")
-    if program is None:
-        pytest.skip("no Chromium: on Debian, apt-get install chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        options = {"executable_path": program, "args": ["--no-sandbox", "--disable-gpu"]}
-        browser = playwright.chromium.launch(**options)
-        yield browser.new_page()
-        browser.close()
-
-
 @pytest.mark.browser
-def test_scenes_show_their_blocks_and_can_be_found(tmp_path, page) -> None:
+def test_scenes_show_their_blocks_and_can_be_found(tmp_path, browser) -> None:
     painted = make_tree(tmp_path, scenes=12, missing=(2,))
     write_page(group_split(tmp_path, "test"), tmp_path / "scenes.html")
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda r: None if r.url.startswith(("file:", "data:"))
-            else complaints.append(r.url))  # fmt: skip
+    page = browser.new_page()
+    complaints = complaints_of(page)
     page.goto((tmp_path / "scenes.html").as_uri())
     assert page.inner_text("#shown") == "12 of 12 scenes"
     assert page.locator("rect.word").count() == sum(map(len, painted.values()))

@@ -2,7 +2,6 @@
 
 import base64
 import io
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from conftest import complaints_of
 from given import make_given
 from ivl_shards.outlines import find_outlines
 from ivl_shards.pick import pick_samples
@@ -61,21 +61,6 @@ def test_the_sheet_outlines_lines_and_words(tmp_path: Path) -> None:
     assert np.array_equal(both, all_)
 
 
-@pytest.fixture(scope="module")
-def browser():
-    program = shutil.which("chromium")
-    if program is None:
-        pytest.skip("no Chromium: on Debian, apt-get install chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(
-            executable_path=program, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield running
-        running.close()
-
-
 def canvas(page) -> np.ndarray:
     """What is drawn, (H, W, 3)."""
     url = page.evaluate("document.getElementById('view').toDataURL()")
@@ -83,13 +68,9 @@ def canvas(page) -> np.ndarray:
 
 
 def open_page(browser, path: Path) -> tuple[Any, list[str]]:
-    """The page, and what it complains of: errors, messages, anything asked of the net."""
+    """The page, and what it complains of."""
     page = browser.new_page()
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda r: None if r.url.startswith(("file:", "data:"))
-            else complaints.append(r.url))  # fmt: skip
+    complaints = complaints_of(page)
     page.goto(path.as_uri())
     page.wait_for_selector("canvas[data-shown='0:0']")
     return page, complaints

@@ -44,17 +44,3 @@ def test_a_bar_on_a_terminal(tmp_path: Path) -> None:
     assert "1200/1200" in text
     assert "samples/s" in text
     assert re.search(r"<\d\d:\d\d", text), "no time left"
-
-
-def test_help_and_version_everywhere(run) -> None:
-    tools = {
-        "shapes-gen": ["coloured", "toy"],
-        "ivl-shards": ["info", "verify", "preview", "export"],
-    }
-    for command, parts in tools.items():
-        assert run(command, "--version").stdout.startswith(command)
-        for part in parts:
-            shown = run(command, part, "--help")
-            assert shown.returncode == 0
-            assert "Example:" in shown.stdout
-    assert run("shapes-gen").returncode == 2

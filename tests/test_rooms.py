@@ -5,13 +5,22 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 ALLOWED = {
+    "benchmark": {
+        "dota_crops",
+        "fonts",
+        "icdar_blocks",
+        "ivl_shards",
+        "shapes_gen",
+        "textblocks_gen",
+        "torch",
+    },
     "dota_crops": {"ivl_shards"},
     "fonts": {"ivl_shards"},
     "icdar_blocks": {"ivl_shards"},
     "ivl_shards": set(),
     "shapes_gen": {"ivl_shards"},
     "textblocks_gen": {"fonts", "ivl_shards"},
-}
+}  # fmt: skip
 
 
 def imported(path: Path) -> set[str]:

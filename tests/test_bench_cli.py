@@ -1,0 +1,163 @@
+"""ivl-bench as a user types it, and what it says when something is wrong."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+import shapes_gen
+from benchmark.cli import main
+from benchmark.weights import save_tensors
+from shapes_gen import ColouredRecipe, ToyRecipe
+
+TINY = ["--set", "steps=2", "--set", "batch=2", "--threads", "1"]
+
+MODEL = '''
+import torch
+from benchmark.models import Model
+
+
+class Mean(Model):
+    """Counts by the mean brightness alone."""
+
+    kind = "counting"
+
+    def __init__(self, task, bias=3.0):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(()))
+        self.bias = torch.nn.Parameter(torch.tensor(bias))
+
+    def guess(self, images):
+        return self.weight * images.mean((1, 2, 3)) + self.bias
+
+    def loss(self, batch):
+        return (self.guess(batch.images) - batch.lengths) ** 2
+
+    def predict(self, images):
+        return self.guess(images).round().int().tolist()
+'''
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Tiny datasets of the two tasks with shapes."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for split, counts in (("train", (3, 4)), ("test", (3, 5))):
+        shapes_gen.generate(
+            ColouredRecipe(counts, 24, split=split), folder / f"coloured-shapes-{split}.h5",
+            workers=1,
+        )  # fmt: skip
+        shapes_gen.generate(
+            ToyRecipe((2,), 24, split=split), folder / f"toy-shapes-{split}.h5", workers=1
+        )
+    return folder
+
+
+@pytest.mark.slow
+def test_a_model_is_trained_scored_and_scored_again(run, data: Path, tmp_path: Path) -> None:
+    trained = run("ivl-bench", "run", "--model", "inductive", *TINY, "--results", "results")
+    assert trained.returncode == 0, trained.stderr
+    assert "paper, inductive" in trained.stdout and "95 % interval" in trained.stdout
+    assert "loss" in trained.stderr  # progress
+    name = "toy-shapes-inductive-fast-seed0"
+    result = json.loads((tmp_path / "results" / f"{name}.json").read_text())
+    assert result["config"]["training"]["steps"] == 2
+    assert result["evaluation"]["scores"]["2"]["samples"] == 24
+    assert result["curve"][-1]["validation"] > 0 and result["parameters"] > 1000
+    again = run("ivl-bench", "eval", f"runs/{name}", "--json", "--quiet")
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)["evaluation"]["scores"] == result["evaluation"]["scores"]
+    longer = run("ivl-bench", "eval", f"runs/{name}/weights.safetensors", "--lines", "1,3",
+                 "--n", "2")  # fmt: skip
+    assert longer.returncode == 0, longer.stderr
+    assert (data / "toy-shapes-test-1,3-4.h5").exists()
+    page = run("ivl-bench", "results", "results", "--out", "page.md")
+    assert page.returncode == 0, page.stderr
+    assert "| inductive, fast (steps=2, batch=2) |" in (tmp_path / "page.md").read_text()
+
+
+@pytest.mark.slow
+def test_a_model_of_one_s_own_over_several_seeds(run, data: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(MODEL)
+    arguments = ["run", "--model", "mine:Mean", "--task", "coloured-shapes", *TINY]
+    done = run("ivl-bench", *arguments, "--seeds", "2", "--json", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert [r["config"]["seed"] for r in json.loads(done.stdout)] == [0, 1]
+    assert (tmp_path / "runs" / "coloured-shapes-mine.Mean-fast-seed1" / "result.json").exists()
+    other = run("ivl-bench", *arguments, "--out", "other", "--set", "bias=4.0",
+                PYTHONPATH=str(tmp_path))  # fmt: skip
+    assert other.returncode == 0, other.stderr
+    assert "mine:Mean, fast (steps=2" in other.stdout
+
+
+def test_there_are_tasks_and_models(run) -> None:
+    tasks = run("ivl-bench", "tasks").stdout
+    assert all(name in tasks for name in ("toy-shapes", "coloured-shapes", "dota-planes"))
+    models = run("ivl-bench", "models").stdout
+    assert "inductive" in models and "end-to-end" in models
+
+
+BAD = [
+    (["run", "--model", "inductive", "--task", "chess"], "no task 'chess'"),
+    (["run", "--model", "magic"], "no model 'magic'"),
+    (["run", "--model", "nowhere:Model"], "nowhere"),
+    (["run", "--model", "json:loads"], "json:loads"),
+    (["run", "--model", "inductive", "--preset", "slow"], "no preset 'slow'"),
+    (["run", "--model", "inductive", "--set", "colour=red"], "colour"),
+    (["run", "--model", "inductive", "--set", "steps"], "name=value"),
+    (["run", "--model", "inductive", "--set", "steps=soon"], "steps=soon"),
+    (["run", "--model", "inductive", "--device", "abacus"], "device 'abacus'"),
+    (["run", "--model", "inductive", "--seeds", "0"], "--seeds 0"),
+    (["run", "--model", "inductive", "--out", "file"], "file"),
+    (["run", "--model", "inductive", "--task", "coloured-shapes", "--data", "mixed"], "holds"),
+    (["run", "--model", "inductive", "--data", "damaged"], "damaged"),
+    (["run", "--model", "inductive", "--task", "dota-planes", "--data", "empty"], "DOTA_ROOT"),
+    (["eval", "nothing"], "nothing: no such run"),
+    (["eval", "pickle.safetensors"], "not a whole safetensors file"),
+    (["eval", "strange.safetensors"], "none that ivl-bench has written"),
+    (["eval", "other.safetensors"], "weights of another model"),
+    (["eval", "empty"], "no finished run"),
+    (["results", "empty"], "no results"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "says"), BAD, ids=lambda value: str(value)[-40:])
+def test_bad_input_is_one_line(
+    data: Path, tmp_path: Path, monkeypatch, capsys, arguments, says: str
+) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "mixed").mkdir()
+    whole = (data / "toy-shapes-train.h5").read_bytes()
+    (tmp_path / "mixed" / "coloured-shapes-train.h5").write_bytes(whole)
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "toy-shapes-train.h5").write_bytes(whole[: len(whole) // 2])
+    torch.save({"a": torch.zeros(1)}, tmp_path / "pickle.safetensors")
+    save_file({"a": torch.zeros(1)}, tmp_path / "strange.safetensors")
+    config = {
+        "task": "toy-shapes", "model": "inductive", "preset": "paper", "seed": 0,
+        "training": {"steps": 1, "batch": 1},
+    }  # fmt: skip
+    save_tensors(
+        tmp_path / "other.safetensors", {"a": torch.zeros(1)}, {"config": config, "seconds": 1}
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DOTA_ROOT", "")
+    monkeypatch.setenv("IVL_DATA", "")
+    monkeypatch.setattr("sys.argv", ["ivl-bench", *arguments])
+    with pytest.raises(SystemExit) as end:  # in this process: a new one needs seconds for torch
+        main()
+    complaint = capsys.readouterr().err
+    assert end.value.code == 2, complaint
+    assert len(complaint.strip().splitlines()) == 1 and says in complaint
+
+
+@pytest.mark.slow
+def test_a_run_is_not_mixed_with_another(run, data: Path) -> None:
+    first = run("ivl-bench", "run", "--model", "inductive", *TINY)
+    assert first.returncode == 0, first.stderr
+    other = run("ivl-bench", "run", "--model", "inductive", *TINY, "--set", "rate=0.1")
+    assert other.returncode == 2 and "another configuration" in other.stderr

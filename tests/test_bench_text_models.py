@@ -1,0 +1,226 @@
+"""Models for text: the paper's are those of its appendix, and all of them learn a tiny block."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import textblocks_gen
+from benchmark.data import make_batch
+from benchmark.models import build_model
+from benchmark.models.drn import LAYERS, drn_encoder
+from benchmark.models.layers import BatchNorm, ResidualUnit, grey
+from benchmark.models.line_reader import LineReader
+from benchmark.models.reader import PaperReader, text_size
+from benchmark.presets import training_for
+from benchmark.tasks import find_task
+from icdar_tree import make_tree
+from ivl_shards import open_dataset
+from textblocks_gen import TextRecipe
+
+torch.set_num_threads(1)
+
+# As the appendix prints it.
+APPENDIX = [
+    "Conv-5×5-F16-D1", "Res-3×3-F16-D1-S2", "Res-3×3-F32-D1-S2", "Res-3×3-F64-D1",
+    "Res-3×3-F64-D1-S2", "Res-3×3-F128-D1", "Res-3×3-F128-D1", "Res-3×3-F256-D2",
+    "Res-3×3-F256-D2", "Res-3×3-F512-D4", "Res-3×3-F512-D4", "Conv-3×3-F512-D2",
+    "Conv-3×3-F512-D2", "Conv-3×3-F512-D1", "Conv-3×3-F512-D1",
+]  # fmt: skip
+
+
+def parameters(module: torch.nn.Module) -> int:
+    return sum(p.numel() for p in module.parameters())
+
+
+def test_the_encoder_is_the_appendix_s() -> None:
+    listed = [
+        f"{layer.kind}-{layer.kernel}×{layer.kernel}-F{layer.filters}-D{layer.dilation}"
+        + (f"-S{layer.stride}" if layer.stride > 1 else "")
+        for layer in LAYERS
+    ]
+    assert listed == APPENDIX
+    built = []
+    for layer in drn_encoder(4):
+        unit = isinstance(layer, ResidualUnit)
+        conv = layer.conv1 if unit else layer[0]
+        built.append(f"{'Res' if unit else 'Conv'}-{conv.kernel_size[0]}×{conv.kernel_size[1]}-"
+                     f"F{conv.out_channels}-D{conv.dilation[0]}"
+                     + ("-S2" if conv.stride == (2, 2) else ""))  # fmt: skip
+        if unit:
+            assert layer.conv2.dilation == conv.dilation and layer.conv2.stride == (1, 1)
+    assert built == APPENDIX
+
+
+def expected_parameters() -> int:
+    """Of the encoder with four channels, by hand."""
+    total, before = 0, 4
+    for line in APPENDIX:
+        kind, kernel, filters, *_ = line.split("-")
+        area, after = int(kernel[0]) ** 2, int(filters[1:])
+        if kind == "Conv":
+            total += before * after * area + 2 * after
+        else:
+            total += 2 * before + before * after * area + 2 * after + after * after * area
+            total += before * after if before != after or line.endswith("S2") else 0
+        before = after
+    return total
+
+
+def test_the_encoder_has_the_weights_and_shapes_of_the_appendix() -> None:
+    assert parameters(drn_encoder(4)) == expected_parameters() == 20_614_208
+    thin = drn_encoder(4, shrink=16).eval()
+    for height, width in ((64, 72), (61, 65)):
+        out = thin(torch.zeros(1, 4, height, width))
+        assert out.shape == (1, 32, -(-height // 8), -(-width // 8))
+    with torch.device("meta"):
+        assert drn_encoder(4)(torch.empty(1, 4, 320, 448)).shape == (1, 512, 40, 56)
+
+
+def test_the_decoder_is_the_paper_s() -> None:
+    with torch.device("meta"):
+        model = PaperReader(3, find_task("text-blocks").alphabet, text_size(), init="own")
+    assert model.encoder[0][0].in_channels == 4  # image and memory
+    assert model.decoder.cell.hidden_size == 1024
+    assert model.decoder.query.out_features == model.decoder.key.out_features == 512
+    update = [layer for layer in model.delta if isinstance(layer, torch.nn.Conv2d)]
+    assert [(layer.out_channels, layer.kernel_size) for layer in update] == [
+        (128, (3, 3)), (128, (3, 3)), (1, (1, 1)),
+    ]  # fmt: skip
+    assert update[0].in_channels == 512 + 1  # features and the attention, summed
+    tokens = len(model.tokens)
+    assert tokens == 53 + 2  # the end of a line and the end of the block
+    lstm = 4 * 1024 * (512 + tokens + 1024 + 2)
+    attention = 1024 * 512 + 512 + 512 * 512 + 512
+    update_layers = 128 * (513 * 9 + 1) + 128 * (128 * 9 + 1) + 128 + 1
+    decoder = lstm + attention + update_layers + 1024 * tokens + tokens
+    assert parameters(model) == expected_parameters() + decoder
+
+
+def test_the_twin_has_the_same_encoder_and_decoder() -> None:
+    task = find_task("text-blocks")
+    with torch.device("meta"):
+        one = build_model("inductive", task, "paper", {"init": "own"})
+        twin = build_model("end-to-end", task, "paper", {"init": "own"})
+    assert twin.encoder[0][0].in_channels == 3  # there is no memory to look at
+    shapes = [{n: p.shape for n, p in model.named_parameters()} for model in (one, twin)]
+    other = {n for n, shape in shapes[1].items() if shapes[0][n] != shape}
+    assert other == {"encoder.0.0.weight"}
+    assert all(n.startswith("delta.") for n in shapes[0].keys() - shapes[1].keys())
+
+
+def test_the_fast_twin_is_small() -> None:
+    model = build_model("end-to-end", find_task("text-blocks"), "fast", {})
+    assert parameters(model) < 3_000_000
+
+
+def test_colours_become_grey() -> None:
+    images = torch.rand(2, 3, 4, 5)
+    wanted = 0.299 * images[:, 0] + 0.587 * images[:, 1] + 0.114 * images[:, 2]
+    assert torch.allclose(grey(images)[:, 0], wanted)
+    assert grey(images[:, :1]) is not None and torch.equal(grey(images[:, :1]), images[:, :1])
+
+
+def test_the_finder_s_normalisations_follow_slowly() -> None:
+    task = find_task("text-blocks")
+    model = build_model("inductive", task, "fast", training_for(task, "inductive", "fast").model)
+    assert isinstance(model, LineReader)
+    pace = {m.momentum for m in model.finder.modules() if isinstance(m, BatchNorm)}
+    assert pace == {0.05}
+    assert {m.momentum for m in model.reader.modules() if isinstance(m, BatchNorm)} == {0.1}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small blocks of short lines, and scenes of ICDAR."""
+    folder = tmp_path_factory.mktemp("data")
+    for split, counts in (("train", (1, 2)), ("test", (1, 3))):
+        recipe = TextRecipe(
+            counts, 24, split=split, height=144, width=160, fewest_words=1, most_words=1,
+            smallest_line=0.07,
+        )  # fmt: skip
+        textblocks_gen.generate(recipe, folder / f"text-blocks-{split}.h5", workers=1)
+        make_tree(folder / "icdar2013", split, scenes=4)
+    return folder
+
+
+def batch_of(data: Path, rows: list[int], words: bool = False):
+    task, dataset = find_task("text-blocks"), open_dataset(data / "text-blocks-train.h5")
+    rngs = [np.random.default_rng(k) for k in range(len(rows))]
+    return task, make_batch(task, [dataset[row] for row in rows], rngs, words=words)
+
+
+def overfit(model, batch, steps: int, rate: float) -> None:
+    optimiser = torch.optim.AdamW(model.parameters(), lr=rate)
+    for step in range(steps):
+        optimiser.param_groups[0]["lr"] = rate * (1 - step / steps)
+        optimiser.zero_grad()
+        model.loss(batch).mean().backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+        optimiser.step()
+
+
+def test_single_words_can_be_read_first(data: Path) -> None:
+    torch.manual_seed(0)
+    task, lines = batch_of(data, [0, 1])
+    model = LineReader(1, task.alphabet, reader=[8, 8, 8, 8, 8], hidden=8)
+    _, words = batch_of(data, [0, 1], words=True)
+    torch.testing.assert_close(model.loss(lines), model.loss(words), rtol=0.2, atol=0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["inductive", "end-to-end"])
+def test_a_shrunken_paper_model_reads_what_it_was_shown(data: Path, name: str) -> None:
+    """Lines, memory and the end of the block, each from the model's own memory."""
+    torch.manual_seed(0)
+    task, batch = batch_of(data, [0, 1, 1, 1])  # a block of one line, and of two
+    # Lines are small here, so their pixels weigh more.
+    options = {"gamma": 0.03} if name == "inductive" else {}
+    model = build_model(name, task, "paper", {"shrink": 16, "init": "scaled", **options})
+    overfit(model, batch, 300 if name == "inductive" else 150, rate=1e-2)
+    assert model.eval().predict(batch.images) == batch.texts
+
+
+TINY = ["--set", "batch=2", "--threads", "1", "--quiet"]
+
+
+@pytest.mark.slow
+def test_a_reader_is_trained_and_fine_tuned(run, data: Path, tmp_path: Path) -> None:
+    reader = ["run", "--model", "inductive", "--data", data, *TINY]
+    first = run("ivl-bench", *reader, "--task", "text-blocks", "--set", "steps=3",
+                "--set", "words=2")  # fmt: skip
+    assert first.returncode == 0, first.stderr
+    for metric in ("word recall", "word precision", "edit distance"):
+        assert f"Synthetic Text Blocks: {metric} in %" in first.stdout
+    begun = "runs/text-blocks-inductive-fast-seed0"
+    tune = ["--task", "icdar-blocks", "--set", "steps=1", "--set", "rate=0.0", "--init", begun]
+    second = run("ivl-bench", *reader, *tune, "--json")
+    assert second.returncode == 0, second.stderr
+    result = json.loads(second.stdout)[0]
+    assert result["config"]["init"].startswith("text-blocks-inductive-fast-seed0 sha256:")
+    assert set(result["evaluation"]["metrics"]) == {"word F", "word precision", "word recall"}
+    tuned = tmp_path / "runs" / "icdar-blocks-inductive-fast-seed0"
+    best, kept = (load_file(tuned / f"{name}.safetensors") for name in ("best", "weights"))
+    assert all(torch.equal(best[key], kept[key]) for key in kept)
+    blocks = open_dataset(data / "icdar-blocks-test.h5")
+    scores = result["evaluation"]["metrics"]["word recall"]
+    assert scores["all"]["samples"] == len(blocks)
+    many = np.bincount(blocks.column("counted_lines"))
+    assert {int(n): s["samples"] for n, s in scores.items() if n.isdecimal()} == {
+        n: k for n, k in enumerate(many.tolist()) if k
+    }
+    again = run("ivl-bench", *reader, *tune)  # what is done is not done again
+    assert again.returncode == 0 and "from text-blocks-inductive-fast-seed0" in again.stdout
+    for options, says in (
+        (["--init", "nothing"], "nothing: no such run"),
+        (["--init", f"{begun}/checkpoint.safetensors"], "a checkpoint, not weights"),
+        (["--init", begun, "--preset", "paper", "--set", "shrink=16"], "another model"),
+    ):
+        bad = run("ivl-bench", *reader, "--task", "icdar-blocks", "--out", "other", *options)
+        assert bad.returncode == 2 and says in bad.stderr and bad.stderr.count("\n") == 1
+    bad = run("ivl-bench", "eval", "runs/icdar-blocks-inductive-fast-seed0", "--data", data,
+              "--lines", "2")  # fmt: skip
+    assert bad.returncode == 2 and "leave --lines out" in bad.stderr

@@ -155,9 +155,10 @@ def catalogue(folder: Path) -> list[Figure]:
 def workers(folder: Path) -> list[Figure]:
     """Two workers over one, wall time, turn and turn about, the best of each.
 
-    Over so many samples that the start-up, which is the same for both, hardly counts.
+    Over so many samples that the start-up hardly counts: some two seconds, and two more where
+    workers are processes of their own.
     """
-    total, times = 5 * MANY, {1: [], 2: []}
+    total, times = 10 * MANY, {1: [], 2: []}
     for seed in range(ROUNDS):
         for count, taken in times.items():
             taken.append(ours(folder, total, *BLOCKS, seed=10 * seed + count, workers=count).wall)

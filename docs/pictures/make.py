@@ -1,0 +1,127 @@
+"""Make the pictures of the README: a few samples of each dataset, and the loop at work.
+
+.venv/bin/python docs/pictures/make.py         # all of them
+.venv/bin/python docs/pictures/make.py loop    # some
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+# Drawn with the faces of the pinned packages, whatever fonts are installed here.
+os.environ["IVL_FONTS"] = "/nonexistent"
+
+import cv2
+import numpy as np
+from loop import draw_loop
+from PIL import Image, ImageDraw
+from stand_ins import draw_airport, draw_streets, face
+
+import dota_crops
+import icdar_blocks
+import shapes_gen
+import textblocks_gen
+from dota_crops import DotaRecipe
+from ivl_shards import Dataset, Sample, open_dataset
+from ivl_shards.outlines import Outlines, find_outlines
+from ivl_shards.sheet import draw_outlines, draw_tile, step_colour
+from shapes_gen import ColouredRecipe, ToyRecipe
+from textblocks_gen import TextRecipe
+
+HERE = Path(__file__).parent
+PAPER, INK, FAINT = "#fafaf8", "#1e1e1e", "#6a6a66"
+GAP, CAPTION = 14, 30
+QUALITY = 86
+
+
+def text_blocks(folder: Path) -> Image.Image:
+    textblocks_gen.generate(TextRecipe((3, 10), 8, seed=2), folder / "text.h5", workers=1)
+    return strip(open_dataset(folder / "text.h5"), [3, 10], 1, "lines")
+
+
+def icdar(folder: Path) -> Image.Image:
+    draw_streets(folder / "icdar")
+    plan = icdar_blocks.plan_dataset(icdar_blocks.group_split(folder / "icdar", "test"))
+    icdar_blocks.generate(plan, folder / "icdar.h5", workers=1)
+    return strip(open_dataset(folder / "icdar.h5"), [3, 4, 6], 0.8, "lines")
+
+
+def toy(folder: Path) -> Image.Image:
+    shapes_gen.generate(ToyRecipe((3, 10, 20), 6), folder / "toy.h5", workers=1)
+    return strip(open_dataset(folder / "toy.h5"), [3, 10, 20], 2, "lines", numbers=False)
+
+
+def coloured(folder: Path) -> Image.Image:
+    shapes_gen.generate(ColouredRecipe((3, 5, 10), 6), folder / "coloured.h5", workers=1)
+    return strip(open_dataset(folder / "coloured.h5"), [3, 5, 10], 2, "objects")
+
+
+def dota(folder: Path) -> Image.Image:
+    for seed in range(1, 7):
+        draw_airport(folder / "dota", "val", seed)
+    recipe = DotaRecipe(counts=(3, 5, 10), total=12, split="val", size=256)
+    dota_crops.generate(recipe, folder / "dota.h5", root=folder / "dota", workers=1)
+    return strip(open_dataset(folder / "dota.h5"), [3, 5, 10], 1, "planes")
+
+
+def strip(
+    dataset: Dataset, counts: list[int], scale: float, noun: str, numbers: bool = True
+) -> Image.Image:
+    """A sample of each count side by side, every step of its memory in a colour of its own."""
+    outlines = find_outlines(dataset.schema) if dataset.schema.memory == "steps" else []
+    outlines = [o for o in outlines if o.of_steps]
+    draw_one = draw_tile if numbers else unnumbered
+    tiles = [draw_one(first(dataset, n), scale, outlines) for n in counts]
+    width = sum(tile.width + GAP for tile in tiles) + GAP
+    sheet = Image.new("RGB", (width, max(t.height for t in tiles) + CAPTION + GAP), PAPER)
+    draw, x = ImageDraw.Draw(sheet), GAP
+    for count, tile in zip(counts, tiles, strict=True):
+        draw.text((x, 8), f"{count} {noun}", FAINT, face(14, bold=False))
+        sheet.paste(tile, (x, CAPTION))
+        x += tile.width + GAP
+    return sheet
+
+
+def unnumbered(sample: Sample, scale: float, outlines: list[Outlines]) -> Image.Image:
+    """A tile where numbers would hide what is to be read: the colours alone tell the order."""
+    pixels = np.repeat(sample.image[..., None], 3, axis=2)
+    colours = [step_colour(t, sample.length) for t in range(sample.length)]
+    for t, colour in enumerate(colours):
+        here = sample.delta(t)[..., None] * 0.3
+        pixels = (pixels + here * (np.array(colour) - pixels)).astype(np.uint8)
+    size = (round(pixels.shape[1] * scale), round(pixels.shape[0] * scale))
+    large = cv2.resize(pixels, size, interpolation=cv2.INTER_NEAREST)
+    draw_outlines(large, sample, scale, outlines, colours)
+    return Image.fromarray(large)
+
+
+def first(dataset: Dataset, count: int) -> Sample:
+    return dataset[int(np.flatnonzero(dataset.lengths == count)[0])]
+
+
+PICTURES: dict[str, Callable[[Path], Image.Image]] = {
+    "text-blocks": text_blocks,
+    "icdar-blocks": icdar,
+    "toy-shapes": toy,
+    "coloured-shapes": coloured,
+    "dota-planes": dota,
+    "loop": draw_loop,
+}
+
+
+def main() -> None:
+    chosen = sys.argv[1:] or list(PICTURES)
+    if unknown := set(chosen) - set(PICTURES):
+        sys.exit(f"no picture {min(unknown)}: choose from {', '.join(PICTURES)}")
+    for name in chosen:
+        with tempfile.TemporaryDirectory() as folder:
+            picture = PICTURES[name](Path(folder))
+        picture.save(HERE / f"{name}.jpg", quality=QUALITY, subsampling=0, optimize=True)
+        size = (HERE / f"{name}.jpg").stat().st_size
+        print(f"{name}.jpg: {picture.width}×{picture.height}, {size / 1e3:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()

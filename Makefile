@@ -3,22 +3,38 @@
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
+# A shorter training, to try the demo itself: make demo STEPS=20
+STEPS :=
+RUNS := $(DEMO)/runs$(STEPS:%=-%)
+# What came out for other tasks and models stands beside the demo's own run on its page.
+OTHERS := $(filter-out results/toy-shapes-inductive-fast-%,$(wildcard results/*.json))
 
-.PHONY: demo test check quick perf clean
+.PHONY: demo test check quick perf readme pictures clean
 
-demo: .venv/installed
-	mkdir -p $(DEMO)
-	$(BIN)/shapes-gen coloured --counts 3-10 --n 50 $(DEMO)/coloured.h5
-	$(BIN)/shapes-gen toy --lines 1-10,15,20 --n 20 $(DEMO)/toy.h5
-	$(BIN)/textblocks-gen --lines 1-10 --n 12 $(DEMO)/text.h5
-	for name in coloured toy text; do \
-	  $(BIN)/ivl-shards info $(DEMO)/$$name.h5 && \
-	  $(BIN)/ivl-shards verify $(DEMO)/$$name.h5 && \
-	  $(BIN)/ivl-shards preview $(DEMO)/$$name.h5 --out $(DEMO)/$$name.png && \
-	  $(BIN)/ivl-shards preview $(DEMO)/$$name.h5 --out $(DEMO)/$$name.html || exit 1; \
+# Datasets of each kind, the default task trained, and a page that shows all of it. Repeated, it
+# goes on where it was. DOTA and ICDAR join where IVL_DATA has their folders dota and icdar13.
+demo: .venv/installed-bench
+	mkdir -p $(DEMO)/data
+	$(BIN)/shapes-gen coloured --counts 3-10 --n 200 $(DEMO)/data/coloured-shapes-test.h5
+	$(BIN)/shapes-gen toy --lines 1-10,15,20 --n 200 $(DEMO)/data/toy-shapes-test.h5
+	$(BIN)/textblocks-gen --lines 1-10 --n 12 $(DEMO)/data/text.h5
+	@if [ -d "$(IVL_DATA)/dota" ]; then \
+	  $(BIN)/dota-crops --counts 3-10 --n 12 --images 20 --root "$(IVL_DATA)/dota" --quiet \
+	    $(DEMO)/data/planes.h5; fi
+	@if [ -d "$(IVL_DATA)/icdar13" ]; then \
+	  $(BIN)/icdar-blocks --root "$(IVL_DATA)/icdar13" --quiet $(DEMO)/data/icdar.h5; fi
+	@for name in coloured-shapes-test toy-shapes-test text planes icdar; do \
+	  test -e $(DEMO)/data/$$name.h5 || continue; \
+	  $(BIN)/ivl-shards verify $(DEMO)/data/$$name.h5 && \
+	  $(BIN)/ivl-shards preview $(DEMO)/data/$$name.h5 --out $(DEMO)/$$name.png && \
+	  $(BIN)/ivl-shards preview $(DEMO)/data/$$name.h5 --out $(DEMO)/$$name.html || exit 1; \
 	done
-	@echo "Contact sheets: $(DEMO)/coloured.png, $(DEMO)/toy.png, $(DEMO)/text.png"
-	@echo "Pages to leaf through: $(DEMO)/coloured.html, $(DEMO)/toy.html, $(DEMO)/text.html"
+	$(BIN)/ivl-bench run --model inductive --data $(DEMO)/data --out $(RUNS) $(STEPS:%=--set steps=%)
+	$(BIN)/ivl-bench report $(RUNS) $(OTHERS) --data $(DEMO)/data --out $(DEMO)/report.html
+	@echo "Datasets to leaf through: $(DEMO)/*.html; contact sheets: $(DEMO)/*.png"
+	@echo "The report: $(DEMO)/report.html"
+	@if [ -n "$$DISPLAY$$WAYLAND_DISPLAY" ] || [ "$$(uname)" = Darwin ]; then \
+	  $(BIN)/python -m webbrowser -t "file://$(CURDIR)/$(DEMO)/report.html"; fi
 
 test: check quick
 	$(BIN)/pytest -m slow
@@ -36,17 +52,27 @@ quick: check
 perf: .venv/installed-dev
 	$(BIN)/python perf/report.py
 
-.venv/installed: pyproject.toml constraints.txt
-	test -d .venv || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet -c constraints.txt -e .
-	touch $@
+# The results in README and docs, from the files in results/.
+readme: .venv/installed-bench
+	$(BIN)/ivl-bench results
+	$(BIN)/python docs/readme_results.py
+
+# Those of the README, from our own generators and the weights that come along.
+pictures: .venv/installed-bench
+	$(BIN)/python docs/pictures/make.py
 
 # torch goes first and pinned: unpinned it brings gigabytes of CUDA.
+.venv/installed-bench: pyproject.toml constraints.txt
+	test -d .venv || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet -c constraints.txt torch
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[bench]'
+	touch $@
+
 .venv/installed-dev: pyproject.toml constraints.txt
 	test -d .venv || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet -c constraints.txt torch
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[bench,dask,dev]'
-	touch $@ .venv/installed
+	touch $@ .venv/installed-bench
 
 clean:
 	rm -rf $(DEMO) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

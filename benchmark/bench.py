@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,19 @@ def _copy_result(folder: RunFolder, to: Path) -> None:
         raise UserError(
             f"{to}: cannot be written ({error.strerror}): the result itself is {folder.result}"
         ) from None
+
+
+def keep_result(result: dict[str, Any], folder: Path) -> Path:
+    """Put a result into a folder, under a name that says what it is of."""
+    config = result["config"]
+    parts = [config["task"], config["model"], config["preset"], *result["changes"], "eval"]
+    path = folder / (re.sub(r"[^\w.=]+", "-", "-".join(map(str, parts))) + ".json")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(path, result)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror})") from None
+    return path
 
 
 def _is_scored(folder: RunFolder, changes: tuple[str, ...]) -> bool:

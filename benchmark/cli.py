@@ -19,6 +19,7 @@ from benchmark.baselines.ocr import PLACES, evaluate_ocr
 from benchmark.bench import (
     evaluate_weights,
     find_weights,
+    keep_result,
     load_reader,
     packed_weights,
     run_one,
@@ -140,6 +141,7 @@ def run_command(
 @click.option("--counts", "--lines", "counts", type=Counts(),
               help="Lines or objects of the test samples; by default as in the paper.")
 @click.option("--n", type=int, default=200, show_default=True, help="Test samples of each count.")
+@click.option("--results", type=_PATH, help="Folder to put the result into.")
 @click.option("--data", type=_PATH, default=Path("data"), show_default=True,
               help="Folder of the datasets; those that it lacks are made there.")
 @click.option("--device", default="cpu", show_default=True, help="cpu, cuda …")
@@ -151,8 +153,8 @@ def run_command(
 # fmt: on
 def eval_command(
     weights: str | None, engine: str | None, task_name: str, place: str,
-    counts: tuple[int, ...] | None, n: int, data: Path, device: str, threads: int | None,
-    lexicon: str | None, beam: int | None, as_json: bool, quiet: bool,
+    counts: tuple[int, ...] | None, n: int, results: Path | None, data: Path, device: str,
+    threads: int | None, lexicon: str | None, beam: int | None, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Score a trained model: a run's folder, a file of weights, or one that comes along.
 
@@ -174,6 +176,8 @@ def eval_command(
             result = evaluate_weights(
                 find_weights(weights), counts, n, data, processes.device, quiet, decoding
             )
+    if results is not None:
+        keep_result(result, results)
     if as_json:
         click.echo(json.dumps(result, indent=1))
         return

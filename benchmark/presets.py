@@ -38,6 +38,9 @@ class Training:
     words: int = 0
     """Reading: steps at first in which single words are read, not lines, where the task knows
     them."""
+    precision: str = "float32"
+    """Of the arithmetic in training: `float32`, or `bfloat16` where rounding does no harm, which
+    is nearly twice as fast on CPUs that know it."""
     encoder: str = ""
     """Trained weights (a run, a file, or some that come along) whose encoder the model begins
     with."""
@@ -60,6 +63,9 @@ _TOY: dict[str, Any] = {
     "finder": 16, "step": 16, "extent": 20.0, "reader": [8, 16, 24, 32, 32], "hidden": 32,
     "jitter": 1.5,
 }  # fmt: skip
+
+# Which of the remaining planes are counted already is easier to tell than what a plane is.
+_PLANES: dict[str, Any] = {"photo": True, "width": 48, "step": 32}
 
 # Statistics of eight blocks are noisy: the finder's normalisations follow them slowly.
 _TEXT: dict[str, Any] = {"momentum": 0.05}
@@ -86,9 +92,17 @@ TRAININGS: dict[tuple[str, str, str], Training] = {
     ),
     ("coloured-shapes", "inductive", "paper"): Training(20_000, 16, **_PAPER),
     ("coloured-shapes", "end-to-end", "paper"): Training(20_000, 16, **_PAPER),
-    ("dota-planes", "inductive", "fast"): Training(3000, 16, average=0.995),
+    ("dota-planes", "inductive", "fast"): Training(
+        9000, 16, average=0.998, warm_up=0.05, precision="bfloat16", model=_PLANES
+    ),
     ("dota-planes", "end-to-end", "fast"): Training(
-        3000, 16, average=0.995, encoder="dota-planes-inductive-fast"
+        9000,
+        16,
+        average=0.998,
+        warm_up=0.05,
+        precision="bfloat16",
+        encoder="dota-planes-inductive-fast",
+        model={"photo": True},
     ),
     ("dota-planes", "inductive", "paper"): Training(40_000, 16, **_PAPER),
     ("dota-planes", "end-to-end", "paper"): Training(40_000, 16, **_PAPER),
@@ -134,6 +148,8 @@ def change(training: Training, changes: dict[str, Any]) -> Training:
         raise UserError("steps and batch must be 1 or more")
     if changed.optimiser not in ("adamw", "adadelta"):
         raise UserError(f"optimiser '{changed.optimiser}': adamw or adadelta")
+    if changed.precision not in ("float32", "bfloat16"):
+        raise UserError(f"precision '{changed.precision}': float32 or bfloat16")
     return changed
 
 

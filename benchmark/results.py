@@ -119,7 +119,7 @@ def _cell(row: Row, n: Column) -> str:
 
 def read_results(folder: Path) -> list[dict[str, Any]]:
     """All results in a folder."""
-    paths = sorted(folder.glob("*.json"))
+    paths = sorted(folder.rglob("*.json"))
     if not paths:
         raise UserError(f"{folder}: no results there: ivl-bench run --results {folder} puts them")
     results = [read_json(path) for path in paths]
@@ -158,11 +158,13 @@ def _task_section(task: Task, results: list[dict[str, Any]]) -> list[str]:
         lines += [f"{metric[:1].upper()}{metric[1:]} in % by number of {task.counted}; trained on "
                   f"{_list(task.train.counts)}.", ""]  # fmt: skip
         lines += markdown_table(rows, "model") + [""]
-    lines += [
-        "| run | steps × batch | parameters | trained for | on | final loss |",
-        "|---" * 6 + "|",
-    ]
-    for result in results:
+    trained = [result for result in results if "curve" in result]
+    if trained:
+        lines += [
+            "| run | steps × batch | parameters | trained for | on | final loss |",
+            "|---" * 6 + "|",
+        ]
+    for result in trained:
         config, about = result["config"], result["surroundings"]
         training = config["training"]
         lines.append(
@@ -181,6 +183,8 @@ def result_label(result: dict[str, Any]) -> str:
     label = f"{config['model']}, {config['preset']}"
     if config.get("init"):
         label += f", from {config['init'].split()[0]}"
+    if "training" in config and "curve" not in result:
+        label += ", weights scored again"
     return f"{label} ({', '.join(result['changes'])})" if result.get("changes") else label
 
 

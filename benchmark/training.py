@@ -99,7 +99,9 @@ def one_step(training: Training, state: State, objective: nn.Module, batch: Any)
     for group in state.optimiser.param_groups:
         group["lr"] = training.rate * rate_share(training, state.step)
     state.optimiser.zero_grad()
-    loss: Tensor = objective(batch).mean()
+    half = training.precision == "bfloat16"
+    with torch.autocast(batch.images.device.type, torch.bfloat16, enabled=half):
+        loss: Tensor = objective(batch).mean()
     loss.backward()  # type: ignore[no-untyped-call]
     if training.clip:
         nn.utils.clip_grad_norm_(state.model.parameters(), training.clip)

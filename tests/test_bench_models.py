@@ -6,7 +6,8 @@ import torch
 
 from benchmark.data import CountingBatch, ReadingBatch
 from benchmark.models import MODELS, Model, build_model
-from benchmark.models.counter import FastCounter, PaperCounter, counting_encoder
+from benchmark.models.counter import FastCounter, PaperCounter
+from benchmark.models.counting_encoders import counting_encoder
 from benchmark.models.reader import PaperReader, toy_encoder
 from benchmark.presets import PRESETS, training_for
 from benchmark.tasks import TASKS, find_task

@@ -16,13 +16,12 @@ from torch.nn.functional import (
 
 from benchmark.data import Batch, CountingBatch
 from benchmark.models.contract import InductiveModel, Step
-from benchmark.models.layers import PlainUnit, ResidualUnit, initialise
+from benchmark.models.counting_encoders import counting_encoder, fast_encoder, whole
+from benchmark.models.layers import PlainUnit, initialise
 from benchmark.models.peaks import draw_peaks, strongest_peak
 from benchmark.models.steps import counting_steps
 from benchmark.tasks import Task
 from benchmark.tasks.task import Kind
-
-_DILATIONS = (1, 1, 2, 2, 4, 4)
 
 
 class Counter(InductiveModel):
@@ -87,30 +86,25 @@ class PaperCounter(Counter):
         return token + self.gamma * (delta - given.target).square().sum((1, 2))
 
 
-def counting_encoder(inputs: int) -> nn.Sequential:
-    """Six residual layers of 32 filters 5×5, nothing downsampled."""
-    return nn.Sequential(
-        *(ResidualUnit(inputs if k == 0 else 32, 32, 5, d) for k, d in enumerate(_DILATIONS))
-    )
-
-
 class FastCounter(Counter):
     """Ours: the image is encoded once, at a quarter of its resolution, and the memory joins
     late, so that a step costs little and all steps of an image are trained at once."""
 
     def __init__(
         self, channels: int, width: int = 48, sigma: float = 2.5, jitter: float = 1.5,
-        stop_share: float = 0.1, every: bool = True,
+        stop_share: float = 0.1, every: bool = True, photo: bool = False, step: int = 0,
     ) -> None:  # fmt: skip
         """`jitter` moves what has been counted, in pixels; `every`: all steps of an image are
-        trained at once, or one at random."""
+        trained at once, or one at random; `photo`: the encoder is that for photographs; `step`:
+        channels of what is done at every step, by default as many as the encoder's."""
         super().__init__(sigma)
         self.jitter, self.stop_share, self.every = jitter, stop_share, every
-        self.encoder = FastEncoder(channels, width)
-        self.join = nn.Conv2d(width, width, 3, padding=1)
-        self.memory = nn.Conv2d(4, width, 3, padding=1, bias=False)
-        self.mix = PlainUnit(width)
-        self.head = nn.Conv2d(width, 4, 1)
+        step = step or width
+        self.encoder = fast_encoder(channels, width, photo)
+        self.join = nn.Conv2d(width, step, 3, padding=1)
+        self.memory = nn.Conv2d(4, step, 3, padding=1, bias=False)
+        self.mix = PlainUnit(step)
+        self.head = nn.Conv2d(step, 4, 1)
         # Nearly nothing is a peak, to begin with.
         assert self.head.bias is not None
         nn.init.constant_(self.head.bias, -4.0)
@@ -121,10 +115,10 @@ class FastCounter(Counter):
 
     def maps(self, encoded: Tensor, memory: Tensor) -> Tensor:
         """Logits of Δm, (N, H/2, W/2). Four neighbours there are channels within."""
-        fine = pixel_unshuffle(avg_pool2d(_whole(memory)[:, None], 2), 2)  # (N, 4, H/4, W/4)
+        fine = pixel_unshuffle(avg_pool2d(whole(memory)[:, None], 2), 2)  # (N, 4, H/4, W/4)
         mixed = self.mix(encoded + self.memory(fine))
         logits: Tensor = pixel_shuffle(self.head(relu(mixed)), 2)[:, 0]
-        return logits
+        return logits.float()  # of whatever precision the layers are
 
     def step(self, encoded: Tensor, memory: Tensor) -> Step:
         heat = self.maps(encoded, memory).sigmoid()
@@ -138,27 +132,12 @@ class FastCounter(Counter):
         assert isinstance(batch, CountingBatch)
         given = counting_steps(batch, self.every, self.jitter)
         logits = self.maps(self.encode(batch.images)[given.steps.sample], given.memory)
-        target = avg_pool2d(_whole(given.target)[:, None], 2)[:, 0]
+        target = avg_pool2d(whole(given.target)[:, None], 2)[:, 0]
         stop = binary_cross_entropy_with_logits(
             self.stop_logit(logits.sigmoid()), given.steps.last.float(), reduction="none"
         )
         losses = focal_loss(logits, target) + self.stop_share * stop
         return given.steps.mean(losses, len(batch.images))
-
-
-class FastEncoder(nn.Module):
-    """Image (N, C, H, W) → features (N, width, H/4, W/4), H and W rounded up."""
-
-    def __init__(self, channels: int, width: int) -> None:
-        super().__init__()
-        self.stem1 = nn.Conv2d(channels, width // 2, 5, 2, 2)
-        self.stem2 = nn.Conv2d(width // 2, width, 3, 2, 1)
-        self.units = nn.Sequential(*(PlainUnit(width, 3, d) for d in _DILATIONS))
-
-    def forward(self, images: Tensor) -> Tensor:
-        low = relu(self.stem1(_whole(images) - 0.5))
-        features: Tensor = relu(self.units(self.stem2(low)))
-        return features
 
 
 def focal_loss(logits: Tensor, target: Tensor) -> Tensor:
@@ -168,13 +147,6 @@ def focal_loss(logits: Tensor, target: Tensor) -> Tensor:
     off = (p - target).square()
     entropy = -(target * logsigmoid(logits) + (1 - target) * logsigmoid(-logits))
     return (off * entropy).sum((1, 2))
-
-
-def _whole(images: Tensor) -> Tensor:
-    """Padded below and to the right to multiples of 4."""
-    height, width = images.shape[-2:]
-    below, right = -height % 4, -width % 4
-    return nn.functional.pad(images, (0, right, 0, below)) if below or right else images
 
 
 def build_counter(task: Task, preset: str, options: dict[str, Any]) -> Counter:

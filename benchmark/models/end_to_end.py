@@ -13,9 +13,9 @@ from torch.nn.functional import avg_pool2d, binary_cross_entropy_with_logits, cr
 from benchmark.data import Batch, CountingBatch, ReadingBatch
 from benchmark.models.attention import POSITIONS, AttentionLstm, flat, positions
 from benchmark.models.contract import Model
-from benchmark.models.counter import FastEncoder, counting_encoder
+from benchmark.models.counting_encoders import counting_encoder, fast_encoder
 from benchmark.models.layers import initialise
-from benchmark.models.reader import TOY, PaperSize, text_size
+from benchmark.models.reader import TOY, PaperSize, text_size, wide_toy_encoder
 from benchmark.models.tokens import Tokens, pad
 from benchmark.tasks import Answer, Task
 from benchmark.tasks.task import Kind
@@ -148,20 +148,21 @@ def build_end_to_end(task: Task, preset: str, options: dict[str, Any]) -> Model:
     init = str(options.get("init", "gaussian" if preset == "paper" else "own"))
     if task.kind == "counting":
         paper: nn.Module = counting_encoder(task.channels)
-        encoder = paper if preset == "paper" else FastEncoder(task.channels, width)
+        photo = bool(options.get("photo", False))
+        encoder = paper if preset == "paper" else fast_encoder(task.channels, width, photo)
         return EndToEndCounter(encoder, 32 if preset == "paper" else width, init)
     # For shapes a quarter of the places is enough, and soon searched; letters need them all.
     pool = 2 if preset == "fast" and task.channels == 1 else 1
-    size = _size(task, preset, width, options)
+    size = _size(task, preset, options)
     return EndToEndReader(task.channels, task.alphabet, size, init, preset == "fast", pool)
 
 
-def _size(task: Task, preset: str, width: int, options: dict[str, Any]) -> PaperSize:
+def _size(task: Task, preset: str, options: dict[str, Any]) -> PaperSize:
     """Of a reader: small for drawings, large for photographs."""
     if task.channels == 1 and preset == "paper":
         return TOY
     if task.channels == 1:
-        return replace(TOY, encoder=lambda inputs: FastEncoder(inputs, width), features=width)
+        return replace(TOY, encoder=wide_toy_encoder, features=64)
     size = text_size(int(options.get("shrink", 1 if preset == "paper" else 4)))
     # Attention looks at every place for every letter of a block: most of a thin model's time.
     return size if preset == "paper" else replace(size, embedding=32)

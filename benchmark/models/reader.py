@@ -12,7 +12,7 @@ from benchmark.data import Batch, ReadingBatch
 from benchmark.models.attention import AttentionLstm, flat
 from benchmark.models.contract import InductiveModel, Step
 from benchmark.models.drn import drn_encoder
-from benchmark.models.layers import initialise
+from benchmark.models.layers import BatchNorm, initialise
 from benchmark.models.line_reader import LineReader
 from benchmark.models.steps import reading_steps
 from benchmark.models.tokens import Tokens, pad
@@ -28,6 +28,19 @@ def toy_encoder(inputs: int) -> nn.Sequential:
     layers: list[nn.Module] = []
     for k, filters in enumerate((16, 16, 16, 16, 32, 32)):
         layers += [nn.Conv2d(inputs, filters, 3, padding=1), nn.ReLU()]
+        if k in (1, 3):
+            layers.append(nn.MaxPool2d(2))
+        inputs = filters
+    return nn.Sequential(*layers)
+
+
+def wide_toy_encoder(inputs: int) -> nn.Sequential:
+    """The same with more filters and normalised: without, what an LSTM over whole blocks is to
+    learn hardly begins in a few thousand samples."""
+    layers: list[nn.Module] = []
+    for k, filters in enumerate((24, 32, 48, 48, 64, 64)):
+        layers += [nn.Conv2d(inputs, filters, 3, padding=1, bias=False), BatchNorm(filters)]
+        layers.append(nn.ReLU())
         if k in (1, 3):
             layers.append(nn.MaxPool2d(2))
         inputs = filters

@@ -13,6 +13,7 @@ from ivl_shards import Sample, UserError
 from ivl_shards.schema import Array
 
 _IMAGES = 100  # the paper trains on crops of so many
+_SMALLEST = 7.5  # a little less than the least size of a plane in a crop, in pixels
 
 
 def make(part: Part, seed: int, out: Path, data: Path) -> None:
@@ -45,22 +46,27 @@ def shown(sample: Sample, rng: np.random.Generator | None) -> Sample:
     """The crop itself; in training another photograph of the same planes."""
     if rng is None:
         return sample
-    image, centres = augment(sample.image, sample["centres"], rng)
+    image, centres = augment(sample.image, sample["centres"], sample["object_size"], rng)
     return Sample({**sample, "image": image, "centres": centres}, sample.sequence)
 
 
-def augment(image: Array, centres: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Another photograph of the same planes: turned, farther away, in other light.
+def augment(
+    image: Array, centres: Array, sizes: Array, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Another photograph of the same planes: turned, farther away, among other things, in other
+    light.
 
     Crops of ten planes show them smaller than those of three, and a plane may stand at any
-    angle; light, haze and film differ from scene to scene, of which training has few.
+    angle; ground, light, haze and film differ from scene to scene, of which training has few.
     """
     half = image.shape[0] / 2
     turn = rng.uniform(-np.pi, np.pi) if rng.random() < 0.4 else 0.0
     # Small enough that the whole crop stays in the image: a plane that left it, or was cut,
     # would make the count wrong.
     fits = 1 / (abs(np.cos(turn)) + abs(np.sin(turn)))
-    scale = fits * (rng.uniform(0.6, 1.0) if rng.random() < 0.6 else 1.0)
+    # No plane is to become smaller than those that are tested on.
+    least = float(np.clip(_SMALLEST / (fits * sizes.min()), 0.6, 1.0))
+    scale = fits * (rng.uniform(least, 1.0) if rng.random() < 0.6 else 1.0)
     mirror = -1.0 if rng.random() < 0.5 else 1.0
     matrix = scale * np.array(
         [[mirror * np.cos(turn), -np.sin(turn)], [mirror * np.sin(turn), np.cos(turn)]]
@@ -73,7 +79,34 @@ def augment(image: Array, centres: Array, rng: np.random.Generator) -> tuple[Arr
         image, np.column_stack([matrix, whole]), image.shape[1::-1], flags=cv2.INTER_LINEAR,
         borderMode=cv2.BORDER_CONSTANT, borderValue=np.median(image, axis=(0, 1)).tolist(),
     )  # fmt: skip
-    return other_light(warped, rng), (centres @ matrix.T + offset).astype(np.float32)
+    moved = (centres @ matrix.T + offset).astype(np.float32)
+    lit = other_light(add_clutter(warped, moved, scale * sizes, rng), rng, strength=1.2)
+    if rng.random() < 0.15:
+        lit = np.repeat(cv2.cvtColor(lit, cv2.COLOR_RGB2GRAY)[..., None], 3, 2)
+    if rng.random() < 0.3:
+        grain = rng.normal(0, rng.uniform(1, 6), lit.shape[:2])
+        lit = np.clip(lit + grain[..., None], 0, 255).astype(np.uint8)
+    return lit, moved
+
+
+def add_clutter(image: Array, centres: Array, sizes: Array, rng: np.random.Generator) -> Array:
+    """Slabs of any colour beside the planes: what is bright and has edges need not be a plane."""
+    cluttered = image.copy()
+    for _ in range(rng.integers(0, 5)):
+        long, wide = rng.uniform(3, 28), rng.uniform(2, 14)
+        turn, middle = rng.uniform(0, np.pi), rng.uniform(0, image.shape[0], 2)
+        colour = rng.integers(0, 256, 3) if rng.random() < 0.5 else np.full(3, rng.integers(256))
+        # As far from a plane as its wings may reach.
+        away = np.hypot(*(centres - middle).T) - 1.2 * sizes - np.hypot(long, wide) / 2
+        if (away < 0).any():
+            continue
+        along = np.array([np.cos(turn), np.sin(turn)])
+        across = np.array([-along[1], along[0]])
+        sides = [long * along + wide * across, long * along - wide * across]
+        corners = np.array([middle + s / 2 for s in (sides[0], sides[1], -sides[0], -sides[1])])
+        points = np.round((corners - 0.5) * 16).astype(np.int32)
+        cv2.fillConvexPoly(cluttered, points, colour.tolist(), cv2.LINE_AA, shift=4)
+    return cluttered
 
 
 DOTA_PLANES = Task(

@@ -1,0 +1,77 @@
+"""Counting encoders: what sees the objects of an image, before any is counted."""
+
+from torch import Tensor, nn
+from torch.nn.functional import interpolate, pad, relu
+
+from benchmark.models.layers import BatchNorm, PlainUnit, ResidualUnit
+
+_DILATIONS = (1, 1, 2, 2, 4, 4)
+
+
+def counting_encoder(inputs: int) -> nn.Sequential:
+    """The appendix's: six residual layers of 32 filters 5×5, nothing downsampled."""
+    return nn.Sequential(
+        *(ResidualUnit(inputs if k == 0 else 32, 32, 5, d) for k, d in enumerate(_DILATIONS))
+    )
+
+
+class DrawingEncoder(nn.Module):
+    """Ours for drawings: image (N, C, H, W) → features (N, width, H/4, W/4), rounded up."""
+
+    def __init__(self, channels: int, width: int) -> None:
+        super().__init__()
+        self.stem1 = nn.Conv2d(channels, width // 2, 5, 2, 2)
+        self.stem2 = nn.Conv2d(width // 2, width, 3, 2, 1)
+        self.units = nn.Sequential(*(PlainUnit(width, 3, d) for d in _DILATIONS))
+
+    def forward(self, images: Tensor) -> Tensor:
+        low = relu(self.stem1(whole(images) - 0.5))
+        features: Tensor = relu(self.units(self.stem2(low)))
+        return features
+
+
+class PhotoEncoder(nn.Module):
+    """Ours for photographs: a pyramid down to an eighth and back to a quarter of the image.
+
+    What a plane is, among hangars, lorries and markings, takes more layers to tell than what a
+    coloured square is; at an eighth of the resolution they are cheap and see far. They are
+    normalised over batches, without which they would learn too slowly; at the time of counting
+    that is a fixed scale, the same wherever and however much there is to see.
+    """
+
+    def __init__(self, channels: int, width: int) -> None:
+        """Features have `width` channels, half as many in front of them and twice behind."""
+        super().__init__()
+        half, twice = width // 2, 2 * width
+        self.near = nn.Sequential(
+            nn.Conv2d(channels, half, 5, 2, 2), ResidualUnit(half, half, 3, 1)
+        )
+        self.middle = nn.Sequential(
+            nn.Conv2d(half, width, 3, 2, 1), ResidualUnit(width, width, 3, 1),
+            ResidualUnit(width, width, 3, 1),
+        )  # fmt: skip
+        self.far = nn.Sequential(
+            nn.ReLU(), nn.Conv2d(width, twice, 3, 2, 1),
+            *(ResidualUnit(twice, twice, 3, dilation) for dilation in (1, 2, 1, 2)),
+            BatchNorm(twice), nn.ReLU(), nn.Conv2d(twice, width, 1),
+        )  # fmt: skip
+        self.last = nn.Sequential(ResidualUnit(width, width, 3, 1), BatchNorm(width), nn.ReLU())
+
+    def forward(self, images: Tensor) -> Tensor:
+        middle = self.middle(self.near(whole(images) - 0.5))  # (N, width, H/4, W/4)
+        height, width = middle.shape[2:]
+        far = interpolate(self.far(middle), scale_factor=2.0, mode="bilinear")
+        features: Tensor = self.last(middle + far[:, :, :height, :width])
+        return features
+
+
+def whole(images: Tensor) -> Tensor:
+    """Padded below and to the right to multiples of 4."""
+    height, width = images.shape[-2:]
+    below, right = -height % 4, -width % 4
+    return pad(images, (0, right, 0, below)) if below or right else images
+
+
+def fast_encoder(channels: int, width: int, photo: bool) -> nn.Module:
+    """Ours, for photographs or for drawings."""
+    return PhotoEncoder(channels, width) if photo else DrawingEncoder(channels, width)

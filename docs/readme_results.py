@@ -74,7 +74,7 @@ def filled(page: str, results: list[dict[str, Any]]) -> str:
     _, end, after = rest.partition(END)
     if not begin or not end:
         sys.exit(f"{README.name}: the marks {BEGIN} and {END} are gone")
-    return f"{before}{BEGIN}\n{table(results)}\n{END}{after}"
+    return f"{before}{BEGIN}\n\n{table(results)}\n\n{END}{after}"
 
 
 def main() -> None:

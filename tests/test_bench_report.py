@@ -103,6 +103,27 @@ def canvas(page, place: int) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(url.split(",")[1]))).convert("RGB"))
 
 
+def test_a_reader_off_the_shelf_has_a_row_and_is_not_played(here: Path, tmp_path: Path) -> None:
+    """Its results, which `ivl-bench eval --model ocr --results` keeps, know of no training."""
+    result = json.loads((here / "results" / f"{READER}.json").read_text())
+    for name in ("curve", "parameters", "training_seconds"):
+        del result[name]
+    result |= {
+        "data": "0" * 64,
+        "config": {"task": "toy-shapes", "model": "ocr", "preset": "on blocks"},
+    }
+    (tmp_path / "evaluated").mkdir()
+    (tmp_path / "evaluated" / "ocr.json").write_text(json.dumps(result))
+    shutil.copy(here / "results" / f"{READER}.json", tmp_path)
+    (task,) = data_of(write(here, tmp_path / "page.html", tmp_path))["tasks"]
+    labels = [line["label"] for line in task["tables"][0]["lines"]]
+    assert labels[2:] == ["inductive, fast", "ocr, on blocks"]
+    assert {run["run"]: run["steps"] for run in task["runs"]} == {
+        READER: 2, "toy-shapes-ocr, on blocks": None,
+    }  # fmt: skip
+    assert not any("ocr" in line for line in task["player"]["absent"])
+
+
 @pytest.mark.browser
 def test_the_page_shows_all_of_it(whole: Path, browser) -> None:
     page, complaints = open_page(browser, whole)

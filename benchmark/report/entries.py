@@ -22,13 +22,18 @@ class Entry:
     """A result, what it is of, and the trained model where it is at hand."""
 
     result: dict[str, Any]
-    config: Config
+    config: Config | None
+    """None: it was not trained here, as the readers off the shelf."""
     task: Task
     weights: Path | None
 
     @property
     def name(self) -> str:
-        return self.config.name
+        return self.config.name if self.config else f"{self.task.name}-{self.label}"
+
+    @property
+    def model(self) -> str:
+        return str(self.result["config"]["model"])
 
     @property
     def label(self) -> str:
@@ -56,7 +61,7 @@ def find_entries(paths: Sequence[Path]) -> tuple[list[Entry], list[str]]:
                 unfinished.append(path.parent.name)
                 continue
             entry = read_entry(path)
-            key = json.dumps([entry.config.to_json(), entry.result["evaluation"]["scores"]])
+            key = json.dumps([entry.result["config"], entry.result["evaluation"]["scores"]])
             if key not in found or found[key].weights is None:
                 found[key] = entry
     if not found:
@@ -75,20 +80,22 @@ def _result_files(place: Path) -> Iterator[Path]:
     elif RunFolder(place).config.exists():
         yield RunFolder(place).result
     else:
-        yield from (RunFolder(c.parent).result for c in sorted(place.glob("*/config.json")))
-        yield from sorted(place.glob("*.json"))
+        runs = sorted(config.parent for config in place.rglob("config.json"))
+        yield from (RunFolder(run).result for run in runs)
+        yield from sorted(path for path in place.rglob("*.json") if path.parent not in runs)
 
 
 def read_entry(path: Path) -> Entry:
     """A result's file, which may lie in a run's folder."""
     result = read_json(path)
     try:
-        config = config_from_json(result["config"], path)
+        asked = result["config"]
+        config = config_from_json(asked, path) if "training" in asked else None
         scores = result["evaluation"]["scores"]
         for length, score in scores.items():
             int(length), float(score["value"]), float(score["low"]), float(score["high"])
-        entry = Entry(result, config, find_task(config.task), _weights_of(result, path))
-        assert entry.tested_on and result["evaluation"]["wrong"] is not None
+        entry = Entry(result, config, find_task(asked["task"]), _weights_of(result, path))
+        assert entry.label and entry.tested_on and result["evaluation"]["wrong"] is not None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path}: not a result of ivl-bench ({error!r})") from None
     return entry

@@ -69,7 +69,7 @@ def _curves(table: Table) -> list[dict[str, Any]]:
     return [
         {
             "name": entry.name,
-            "label": f"{entry.label}, seed {entry.config.seed}",
+            "label": f"{entry.label}, seed {entry.result['config']['seed']}",
             "hue": hue,
             "loss": _points(entry.result["curve"], "loss"),
             "validation": _points(entry.result["curve"], "validation"),
@@ -87,15 +87,15 @@ def _points(curve: list[dict[str, float]], name: str) -> list[tuple[float, float
 
 def _about(entry: Entry) -> dict[str, Any]:
     """What there is to know of a run besides its scores."""
-    result, training = entry.result, entry.config.training
+    result, config = entry.result, entry.config
     around = result.get("surroundings", {})
     seconds = result.get("training_seconds")
     return {
         "run": entry.name,
         "model": entry.label,
-        "seed": entry.config.seed,
-        "steps": training.steps,
-        "batch": training.batch,
+        "seed": config.seed if config else None,
+        "steps": config.training.steps if config else None,
+        "batch": config.training.batch if config else None,
         "parameters": result.get("parameters"),
         "minutes": None if seconds is None else round(seconds / 60, 1),
         "machine": f"{around.get('machine', '')}, {around.get('threads', '?')} threads",

@@ -65,6 +65,8 @@ def _load_all(
 ) -> tuple[list[Loaded], list[str]]:  # fmt: skip
     loaded, absent = [], []
     for entry in entries:
+        if entry.config is None:
+            continue
         try:
             loaded.append(Loaded(entry, _load(task, entry, data)))
         except UserError as error:

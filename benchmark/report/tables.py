@@ -44,7 +44,7 @@ def task_tables(task: Task, entries: Sequence[Entry]) -> list[Table]:
 
 def _table(task: Task, metric: str, groups: list[tuple[tuple[str, str], list[Entry]]]) -> Table:
     ours = [
-        Line(result_row(label, [e.result for e in group], metric), group[0].config.model, False,
+        Line(result_row(label, [e.result for e in group], metric), group[0].model, False,
              tuple(group))
         for (label, _), group in groups
     ]  # fmt: skip

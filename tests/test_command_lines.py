@@ -120,6 +120,15 @@ def test_bash_completes_commands_and_options(run) -> None:
         assert f"plain,{wanted}" in found.stdout.splitlines()
 
 
+def test_completion_and_json_are_on_the_page() -> None:
+    page = " ".join((ROOT / "docs" / "SHARDS.md").read_text("utf-8").split())
+    for name in TOOLS:
+        assert f"_{name.replace('-', '_').upper()}_COMPLETE" in page
+    for path in COMMANDS:
+        if any("--json" in option.opts for option in find(path).params):
+            assert f"`{' '.join(path)}`" in page.split("is for scripts:")[1].split(". What")[0]
+
+
 def test_a_group_alone_shows_its_help(run) -> None:
     result = run("shapes-gen")
     assert result.returncode == 2

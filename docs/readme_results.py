@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 BEGIN, END = "<!-- results: make readme -->", "<!-- end of results -->"
 HEAD = (
-    "| | model | the longest trained on | a little longer | the longest tested on |\n"
-    "|---|---|---|---|---|"
+    "| model | the longest trained on | a little longer | the longest tested on |\n"
+    "|---|---|---|---|"
 )
 
 
@@ -44,7 +44,7 @@ def _task_lines(task: Task, results: list[dict[str, Any]]) -> list[str]:
     columns = three_lengths(task)
     low = ", low is good" if task.metric == "edit distance" else ""
     named = [f"*{_spelled(task, column)}*" for column in columns]
-    head = f"| **{task.title}**: {task.metric} in %{low} | | {' | '.join(named)} |"
+    head = f"| **{task.title}**: {task.metric} in %{low} | {' | '.join(named)} |"
     rows = [_row(row, columns, "") for row in paper_rows(task)]
     return [head, *rows, *(_row(row, columns, "**") for row in ours)]
 
@@ -65,7 +65,7 @@ def _spelled(task: Task, column: Column) -> str:
 
 def _row(row: Row, columns: list[Column], mark: str) -> str:
     cells = [f"{mark}{row.figures[n]:.2f}{mark}" if n in row.figures else "–" for n in columns]
-    return f"| | {mark}{row.label}{mark} | {' | '.join(cells)} |"
+    return f"| {mark}{row.label}{mark} | {' | '.join(cells)} |"
 
 
 def filled(page: str, results: list[dict[str, Any]]) -> str:

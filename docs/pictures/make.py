@@ -26,13 +26,13 @@ import textblocks_gen
 from dota_crops import DotaRecipe
 from ivl_shards import Dataset, Sample, open_dataset
 from ivl_shards.outlines import Outlines, find_outlines
-from ivl_shards.sheet import draw_outlines, draw_tile, step_colour
+from ivl_shards.sheet import draw_outlines, step_colour
 from shapes_gen import ColouredRecipe, ToyRecipe
 from textblocks_gen import TextRecipe
 
 HERE = Path(__file__).parent
-PAPER, INK, FAINT = "#fafaf8", "#1e1e1e", "#6a6a66"
-GAP, CAPTION = 14, 30
+PAPER, FAINT = "#fafaf8", "#6a6a66"
+GAP, CAPTION = 14, 44
 QUALITY = 86
 
 
@@ -50,7 +50,7 @@ def icdar(folder: Path) -> Image.Image:
 
 def toy(folder: Path) -> Image.Image:
     shapes_gen.generate(ToyRecipe((3, 10, 20), 6), folder / "toy.h5", workers=1)
-    return strip(open_dataset(folder / "toy.h5"), [3, 10, 20], 2, "lines", numbers=False)
+    return strip(open_dataset(folder / "toy.h5"), [3, 10, 20], 2, "lines")
 
 
 def coloured(folder: Path) -> Image.Image:
@@ -66,35 +66,50 @@ def dota(folder: Path) -> Image.Image:
     return strip(open_dataset(folder / "dota.h5"), [3, 5, 10], 1, "planes")
 
 
-def strip(
-    dataset: Dataset, counts: list[int], scale: float, noun: str, numbers: bool = True
-) -> Image.Image:
+def strip(dataset: Dataset, counts: list[int], scale: float, noun: str) -> Image.Image:
     """A sample of each count side by side, every step of its memory in a colour of its own."""
-    outlines = find_outlines(dataset.schema) if dataset.schema.memory == "steps" else []
-    outlines = [o for o in outlines if o.of_steps]
-    draw_one = draw_tile if numbers else unnumbered
-    tiles = [draw_one(first(dataset, n), scale, outlines) for n in counts]
+    outlines = [o for o in find_outlines(dataset.schema) if o.of_steps]
+    tiles = [draw_sample(first(dataset, n), scale, outlines) for n in counts]
     width = sum(tile.width + GAP for tile in tiles) + GAP
     sheet = Image.new("RGB", (width, max(t.height for t in tiles) + CAPTION + GAP), PAPER)
     draw, x = ImageDraw.Draw(sheet), GAP
     for count, tile in zip(counts, tiles, strict=True):
-        draw.text((x, 8), f"{count} {noun}", FAINT, face(14, bold=False))
+        draw.text((x, 8), f"{count} {noun}", FAINT, face(24, bold=False))
         sheet.paste(tile, (x, CAPTION))
         x += tile.width + GAP
     return sheet
 
 
-def unnumbered(sample: Sample, scale: float, outlines: list[Outlines]) -> Image.Image:
-    """A tile where numbers would hide what is to be read: the colours alone tell the order."""
-    pixels = np.repeat(sample.image[..., None], 3, axis=2)
+def draw_sample(sample: Sample, scale: float, outlines: list[Outlines]) -> Image.Image:
+    """Lines in the colours of their steps, which tell the order; objects numbered as well.
+
+    `ivl-shards preview` draws the same with more in it, for a larger screen than a README has.
+    """
+    pixels = sample.image if sample.image.ndim == 3 else np.repeat(sample.image[..., None], 3, 2)
     colours = [step_colour(t, sample.length) for t in range(sample.length)]
+    counted = "centres" in sample
     for t, colour in enumerate(colours):
-        here = sample.delta(t)[..., None] * 0.3
-        pixels = (pixels + here * (np.array(colour) - pixels)).astype(np.uint8)
+        here = (sample.memory(t + 1) - sample.memory(t))[..., None] * (0.75 if counted else 0.3)
+        pixels = (pixels + here * (np.array(colour) - pixels)).round().astype(np.uint8)
     size = (round(pixels.shape[1] * scale), round(pixels.shape[0] * scale))
-    large = cv2.resize(pixels, size, interpolation=cv2.INTER_NEAREST)
-    draw_outlines(large, sample, scale, outlines, colours)
-    return Image.fromarray(large)
+    filter_ = cv2.INTER_NEAREST if scale >= 1 else cv2.INTER_AREA
+    large = cv2.resize(pixels, size, interpolation=filter_)
+    if not counted:
+        draw_outlines(large, sample, scale, outlines, colours)
+        return Image.fromarray(large)
+    tile = Image.fromarray(large)
+    draw = ImageDraw.Draw(tile)
+    for t, (x, y) in enumerate(sample["centres"] * scale):
+        draw.text(
+            (x, y),
+            str(t + 1),
+            "white",
+            face(18 if scale > 1 else 15),
+            "mm",
+            stroke_width=2,
+            stroke_fill="black",
+        )
+    return tile
 
 
 def first(dataset: Dataset, count: int) -> Sample:

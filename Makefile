@@ -7,7 +7,7 @@ DEMO := demo
 STEPS :=
 RUNS := $(DEMO)/runs$(STEPS:%=-%)
 # What came out for other tasks and models stands beside the demo's own run on its page.
-OTHERS := $(filter-out results/toy-shapes-inductive-fast-%,$(wildcard results/*.json))
+OTHERS := $(filter-out results/toy-shapes-inductive-fast-%,$(wildcard results/*.json results/*/*.json))
 
 .PHONY: demo test check quick perf readme pictures clean
 

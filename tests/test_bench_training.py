@@ -240,7 +240,7 @@ def test_options_can_be_changed_but_not_to_nonsense() -> None:
     assert change(training, {"rate": 1, "width": 8}) == Training(
         10, 4, rate=1.0, model={"width": 8}
     )
-    for wrong in ({"steps": "many"}, {"steps": 0}, {"optimiser": "sgd"}):
+    for wrong in ({"steps": "many"}, {"steps": 0}, {"optimiser": "sgd"}, {"precision": "int8"}):
         with pytest.raises(UserError):
             change(training, wrong)
 

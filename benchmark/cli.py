@@ -32,7 +32,13 @@ from benchmark.presets import PRESETS, parse_change, training_for
 from benchmark.processes import join_processes
 from benchmark.reading import open_picture, read_picture
 from benchmark.report import find_entries, write_page
-from benchmark.results import read_results, result_label, results_page, text_tables
+from benchmark.results import (
+    read_remarks,
+    read_results,
+    result_label,
+    results_page,
+    text_tables,
+)
 from benchmark.run import Config
 from benchmark.tasks import TASKS, find_task
 from ivl_shards import UserError
@@ -246,7 +252,7 @@ def models_command() -> None:
 @click.option("--out", type=_PATH, default=Path("docs/RESULTS.md"), show_default=True)
 def results_command(folder: Path, out: Path) -> None:
     """Write the page of results from all that lie in a folder."""
-    page = results_page(read_results(folder))
+    page = results_page(read_results(folder), read_remarks(folder))
     try:
         out.write_text(page, "utf-8")
     except OSError as error:

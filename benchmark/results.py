@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean
+from statistics import mean, median
 from typing import Any
 
 from benchmark.evaluation import Column
@@ -129,12 +129,18 @@ def read_results(folder: Path) -> list[dict[str, Any]]:
     return results
 
 
-def results_page(results: list[dict[str, Any]]) -> str:
+def read_remarks(folder: Path) -> dict[str, str]:
+    """What is to be said about the results of each task: files TASK.md beside them."""
+    paths = (folder / f"{name}.md" for name in TASKS)
+    return {path.stem: path.read_text("utf-8").strip() for path in paths if path.exists()}
+
+
+def results_page(results: list[dict[str, Any]], remarks: Mapping[str, str]) -> str:
     """docs/RESULTS.md."""
     lines = [
         "# Results",
         "",
-        "Written by `ivl-bench results` from the files in `results/`; nothing here is typed.",
+        "Written by `ivl-bench results` from the files in `results/`; no figure is typed.",
         f"The paper's rows are those of {paper_source()}.",
         "Small figures are 95 % confidence intervals over the test samples.",
         "",
@@ -143,6 +149,8 @@ def results_page(results: list[dict[str, Any]]) -> str:
         here = [r for r in results if r["config"]["task"] == task.name]
         if here:
             lines += _task_section(task, here)
+            if task.name in remarks:
+                lines += [remarks[task.name], ""]
     return "\n".join(lines)
 
 
@@ -161,7 +169,7 @@ def _task_section(task: Task, results: list[dict[str, Any]]) -> list[str]:
     trained = [result for result in results if "curve" in result]
     if trained:
         lines += [
-            "| run | steps × batch | parameters | trained for | on | final loss |",
+            "| run | steps × batch | parameters | trained for | on | loss along the way |",
             "|---" * 6 + "|",
         ]
     for result in trained:
@@ -172,9 +180,25 @@ def _task_section(task: Task, results: list[dict[str, Any]]) -> list[str]:
             f"| {training['steps']:,} × {training['batch']} | {result['parameters']:,} "
             f"| {result['training_seconds'] / 60:.1f} min "
             f"| {about['machine']}, {about['threads']} threads "
-            f"| {result['curve'][-1]['loss']:.3f} |"
+            f"| {_losses(result['curve'])} |"
         )
     return [*lines, ""]
+
+
+def _losses(curve: list[dict[str, float]]) -> str:
+    """The loss at the beginning, at each quarter of the steps, and at the end.
+
+    Each is the median of a few: single batches differ.
+
+    >>> _losses([{"step": k, "loss": 9 - k} for k in range(1, 9)])
+    '7.50 → 7.50 → 5.50 → 3.50 → 1.50'
+    """
+    last = curve[-1]["step"]
+    shown = []
+    for share in (0, 0.25, 0.5, 0.75, 1):
+        near = sorted(curve, key=lambda line: abs(line["step"] - share * last))
+        shown.append(median(line["loss"] for line in near[: max(1, min(9, len(curve) // 4))]))
+    return " → ".join(f"{loss:.2f}" for loss in shown)
 
 
 def result_label(result: dict[str, Any]) -> str:

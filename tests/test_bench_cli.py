@@ -71,12 +71,16 @@ def test_a_model_is_trained_scored_and_scored_again(run, data: Path, tmp_path: P
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout)["evaluation"]["scores"] == result["evaluation"]["scores"]
     longer = run("ivl-bench", "eval", f"runs/{name}/weights.safetensors", "--lines", "1,3",
-                 "--n", "2")  # fmt: skip
+                 "--n", "2", "--results", "results")  # fmt: skip
     assert longer.returncode == 0, longer.stderr
+    (tmp_path / "results" / "toy-shapes.md").write_text("Remarks are added.\n")
     assert (data / "toy-shapes-test-1,3-4.h5").exists()
     page = run("ivl-bench", "results", "results", "--out", "page.md")
     assert page.returncode == 0, page.stderr
-    assert "| inductive, fast (steps=2, batch=2) |" in (tmp_path / "page.md").read_text()
+    text = (tmp_path / "page.md").read_text()
+    assert "| inductive, fast (steps=2, batch=2) |" in text
+    assert "| inductive, fast, weights scored again |" in text
+    assert "\nRemarks are added.\n" in text
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmark.data import make_batch, split_validation, training_batches
+from benchmark.interrupt import interrupt_held
 from benchmark.models import Model
 from benchmark.presets import Training
 from benchmark.processes import Processes
@@ -69,27 +70,30 @@ def train(
     saved = logged = begun
     look_every = max(1, training.steps // _LOOKS)
     model.train()
-    for batch in batches:
-        loss = processes.mean(one_step(training, state, objective, batch.to(processes.device)))
-        state.step += 1
-        now = time.monotonic()
-        state.seconds = before + now - begun
-        ended = state.step == training.steps
-        if state.step % look_every == 0 or ended:
-            looked_at = cast(Model, state.kept) if training.choose else model
-            watched = validation_loss(task, looked_at, to_watch, processes)
-            if training.choose and watched < state.best:
-                state.best = watched
-                if processes.first:
-                    save_tensors(folder.best, state.kept.state_dict(), {"step": state.step})
-            _write(folder, processes, state, loss, validation=round(watched, 6))
-        elif now - logged > _LOG_EVERY or state.step == 1:
-            _write(folder, processes, state, loss)
-            logged = now
-        if processes.first and (now - saved >= save_every or ended):
-            save_checkpoint(folder.checkpoint, state)
-            saved = now
-        report(training.batch, f"loss {loss:.3f}")
+    with interrupt_held() as interrupt:
+        for batch in batches:
+            loss = processes.mean(one_step(training, state, objective, batch.to(processes.device)))
+            state.step += 1
+            now = time.monotonic()
+            state.seconds = before + now - begun
+            ended = state.step == training.steps
+            if state.step % look_every == 0 or ended:
+                looked_at = cast(Model, state.kept) if training.choose else model
+                watched = validation_loss(task, looked_at, to_watch, processes)
+                if training.choose and watched < state.best:
+                    state.best = watched
+                    if processes.first:
+                        save_tensors(folder.best, state.kept.state_dict(), {"step": state.step})
+                _write(folder, processes, state, loss, validation=round(watched, 6))
+            elif now - logged > _LOG_EVERY or state.step == 1:
+                _write(folder, processes, state, loss)
+                logged = now
+            if processes.first and (now - saved >= save_every or ended or interrupt.asked):
+                save_checkpoint(folder.checkpoint, state)
+                saved = now
+            if interrupt.asked and not ended:
+                raise KeyboardInterrupt
+            report(training.batch, f"loss {loss:.3f}")
     processes.wait()
     return state
 

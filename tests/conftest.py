@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -96,3 +97,8 @@ def assert_one_line(result: subprocess.CompletedProcess[str], code: int, *words:
     assert result.stderr.count("\n") == 1, result.stderr
     for word in words:
         assert word in result.stderr, result.stderr
+
+
+def hear_ctrl_c() -> None:
+    """For `preexec_fn`: a shell's background has told its children to ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -18,7 +18,8 @@ from benchmark.models.counter import FastCounter, PaperCounter
 from benchmark.presets import Training, change, training_for
 from benchmark.tasks import Part, find_task
 from benchmark.training import rate_share
-from conftest import tool
+from benchmark.weights import load_tensors
+from conftest import hear_ctrl_c, tool
 from ivl_shards import UserError, open_dataset
 from shapes_gen import ColouredRecipe, ToyRecipe, generate
 
@@ -152,6 +153,17 @@ def test_a_stopped_run_ends_in_the_same_weights(data: Path, tmp_path: Path) -> N
     before = (tmp_path / "whole" / name / "result.json").stat().st_mtime_ns
     assert bench(*counting(data, tmp_path / "whole", 40)).stdout == whole.stdout
     assert (tmp_path / "whole" / name / "result.json").stat().st_mtime_ns == before
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_what_is_done(data: Path, tmp_path: Path) -> None:
+    run = tmp_path / "coloured-shapes-inductive-fast-seed0"
+    command = [tool("ivl-bench"), *map(str, counting(data, tmp_path, 2000, "--save-every", "1000"))]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, preexec_fn=hear_ctrl_c)
+    _wait_for_progress(run, process)
+    process.send_signal(signal.SIGINT)
+    assert process.wait() == 130
+    assert load_tensors(run / "checkpoint.safetensors")[1]["step"] >= 1
 
 
 def _wait_for_progress(run: Path, process: subprocess.Popen) -> None:

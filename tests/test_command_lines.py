@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 import shapes_gen
-from conftest import tool
+from conftest import hear_ctrl_c, tool
 from font_files import SOURCES, small_font
 from ivl_shards.options import run as run_command
 from shapes_gen import ColouredRecipe
@@ -202,7 +202,7 @@ def interrupt(command: list[str], folder: Path, when) -> tuple[int, str]:
     """Start a command, send SIGINT to it and its workers when it is time; code and stderr."""
     process = subprocess.Popen([tool(command[0]), *command[1:]], cwd=folder, text=True,
                                stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                               start_new_session=True)  # fmt: skip
+                               start_new_session=True, preexec_fn=hear_ctrl_c)  # fmt: skip
     deadline = time.monotonic() + 60
     while not when() and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)

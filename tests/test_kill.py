@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import tool
+from conftest import hear_ctrl_c, tool
 from ivl_shards import generate, open_dataset
 from ivl_shards.errors import UserError
 from ivl_shards.verify import problems
@@ -111,7 +111,7 @@ def test_a_killed_worker_ends_the_run_with_one_line(tmp_path: Path) -> None:
 def test_ctrl_c_ends_cleanly_and_keeps_what_is_done(tmp_path: Path) -> None:
     command = [tool(COMMAND[0]), *COMMAND[1:], "--workers", "2", "--shard-size", "200", "out.h5"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True,
-                               start_new_session=True)  # fmt: skip
+                               start_new_session=True, preexec_fn=hear_ctrl_c)  # fmt: skip
     folder = tmp_path / "out.shards"
     deadline = time.monotonic() + 30
     while len(list(folder.glob("*.h5"))) < 3 and time.monotonic() < deadline:

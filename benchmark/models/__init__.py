@@ -1,6 +1,7 @@
 """The models, and how a name becomes one."""
 
 import importlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -54,6 +55,8 @@ def build_model(name: str, task: Task, preset: str, options: dict[str, Any]) -> 
 
 def _third_party(name: str) -> Any:
     module, _, attribute = name.partition(":")
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # a file in this folder is found, as with python -m
     try:
         return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:

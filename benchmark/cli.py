@@ -55,6 +55,7 @@ _LEXICON = click.option("--lexicon", metavar="FILE|default",
 _BEAM = click.option("--beam", type=int, metavar="N",
                      help="Reading: search with a beam of this width, by default greedily, or "
                      "32 wide with a lexicon.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 # fmt: on
 
 
@@ -85,7 +86,8 @@ def cli() -> None:
 @click.option("--out", type=_PATH, default=Path("runs"), show_default=True,
               help="Folder of the runs, each in a folder of its own.")
 @click.option("--results", type=_PATH, help="Folder to put a copy of the result into.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True,
+              help="What is drawn at random follows from it.")
 @click.option("--seeds", type=int, default=1, show_default=True,
               help="Train so many times, with seeds from --seed on, and print the mean.")
 @click.option("--device", default="cpu", show_default=True, help="cpu, cuda …")
@@ -227,8 +229,17 @@ def read_command(
 
 
 @cli.command("tasks", epilog="Example: ivl-bench tasks")
-def tasks_command() -> None:
+@_JSON
+def tasks_command(as_json: bool) -> None:
     """List the tasks."""
+    if as_json:
+        about = [
+            {"name": task.name, "kind": task.kind, "train": task.train.counts,
+             "test": task.test.counts, "metrics": task.metrics}
+            for task in TASKS.values()
+        ]  # fmt: skip
+        click.echo(json.dumps(about, indent=1))
+        return
     for task in TASKS.values():
         click.echo(
             f"{task.name:<16} {task.kind} {task.counted}: trained on "
@@ -238,8 +249,13 @@ def tasks_command() -> None:
 
 
 @cli.command("models", epilog="Example: ivl-bench models")
-def models_command() -> None:
+@_JSON
+def models_command(as_json: bool) -> None:
     """List the models, and the trained weights that come along."""
+    if as_json:
+        found = {"models": ABOUT, "trained": [path.stem for path in packed_weights()]}
+        click.echo(json.dumps(found, indent=1))
+        return
     for name, about in ABOUT.items():
         click.echo(f"{name:<12} {about}")
     click.echo("MODULE:CLASS a class of yours that is a benchmark.models.Model")
@@ -249,7 +265,8 @@ def models_command() -> None:
 
 @cli.command("results", epilog="Example: ivl-bench results results --out docs/RESULTS.md")
 @click.argument("folder", type=_PATH, default=Path("results"))
-@click.option("--out", type=_PATH, default=Path("docs/RESULTS.md"), show_default=True)
+@click.option("--out", type=_PATH, default=Path("docs/RESULTS.md"), show_default=True,
+              help="The page to write.")
 def results_command(folder: Path, out: Path) -> None:
     """Write the page of results from all that lie in a folder."""
     page = results_page(read_results(folder), read_remarks(folder))
@@ -263,7 +280,8 @@ def results_command(folder: Path, out: Path) -> None:
 # fmt: off
 @cli.command("report")
 @click.argument("places", metavar="[RUN|RESULT]...", nargs=-1, type=_PATH)
-@click.option("--out", type=_PATH, default=Path("report.html"), show_default=True)
+@click.option("--out", type=_PATH, default=Path("report.html"), show_default=True,
+              help="The page to write.")
 @click.option("--data", type=_PATH, default=Path("data"), show_default=True,
               help="Folder of the datasets; runs whose test set it lacks are not played.")
 @click.option("--samples", type=int, default=6, show_default=True,

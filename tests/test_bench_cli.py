@@ -102,6 +102,10 @@ def test_there_are_tasks_and_models(run) -> None:
     assert all(name in tasks for name in ("toy-shapes", "coloured-shapes", "dota-planes"))
     models = run("ivl-bench", "models").stdout
     assert "inductive" in models and "end-to-end" in models
+    listed = json.loads(run("ivl-bench", "tasks", "--json").stdout)
+    assert {task["name"]: task["train"] for task in listed}["toy-shapes"] == [3]
+    known = json.loads(run("ivl-bench", "models", "--json").stdout)
+    assert "inductive" in known["models"] and "toy-shapes-inductive-fast" in known["trained"]
 
 
 BAD = [

@@ -79,3 +79,14 @@ def test_a_counter_of_planes_takes_any_size(size: tuple[int, int]) -> None:
     model = build_model("inductive", task, "fast", options).eval()
     step = model.step(model.encode(torch.rand(1, 3, *size)), torch.zeros(1, *size))
     assert step.delta.shape == (1, *size)
+
+
+def test_a_mirrored_image_is_seen_mirrored() -> None:
+    torch.manual_seed(0)
+    task = find_task("dota-planes")
+    options = training_for(task, "inductive", "fast").model
+    model = build_model("inductive", task, "fast", options).eval()
+    image, memory = torch.rand(1, 3, 64, 48), torch.rand(1, 64, 48)
+    seen = model.step(model.encode(image), memory).delta
+    mirrored = model.step(model.encode(image.flip(3)), memory.flip(2)).delta
+    assert torch.allclose(mirrored.flip(2), seen, atol=1e-5)

@@ -23,6 +23,9 @@ from benchmark.models.steps import counting_steps
 from benchmark.tasks import Task
 from benchmark.tasks.task import Kind
 
+# Axes along which an image is turned over to be seen in another way.
+_MIRRORED: tuple[tuple[int, ...], ...] = ((), (-1,), (-2,), (-2, -1))
+
 
 class Counter(InductiveModel):
     """What the two counters share: one peak a step goes into the memory, and the highest says
@@ -99,6 +102,8 @@ class FastCounter(Counter):
         channels of what is done at every step, by default as many as the encoder's."""
         super().__init__(sigma)
         self.jitter, self.stop_share, self.every = jitter, stop_share, every
+        # What is a plane in doubt is one to be seen from several sides.
+        self.views = _MIRRORED if photo else _MIRRORED[:1]
         step = step or width
         self.encoder = fast_encoder(channels, width, photo)
         self.join = nn.Conv2d(width, step, 3, padding=1)
@@ -109,9 +114,15 @@ class FastCounter(Counter):
         assert self.head.bias is not None
         nn.init.constant_(self.head.bias, -4.0)
 
-    def encode(self, images: Tensor) -> Tensor:
+    def look(self, images: Tensor) -> Tensor:
+        """What is seen in an image, (N, step, H/4, W/4)."""
         features: Tensor = self.join(self.encoder(images))
         return features
+
+    def encode(self, images: Tensor) -> Tensor:
+        """All views of an image, one after the other in the channels."""
+        padded = whole(images)
+        return torch.cat([self.look(padded.flip(view)) for view in self.views], 1)
 
     def maps(self, encoded: Tensor, memory: Tensor) -> Tensor:
         """Logits of Δm, (N, H/2, W/2). Four neighbours there are channels within."""
@@ -121,7 +132,12 @@ class FastCounter(Counter):
         return logits.float()  # of whatever precision the layers are
 
     def step(self, encoded: Tensor, memory: Tensor) -> Step:
-        heat = self.maps(encoded, memory).sigmoid()
+        padded = whole(memory)
+        seen = [
+            self.maps(features, padded.flip(view)).sigmoid().flip(view)
+            for view, features in zip(self.views, encoded.chunk(len(self.views), 1), strict=True)
+        ]
+        heat = torch.stack(seen).mean(0)  # (N, H/2, W/2)
         stop = self.stop_logit(heat).sigmoid()
         full = interpolate(heat[:, None], scale_factor=2.0, mode="bilinear")[:, 0]
         _, height, width = memory.shape
@@ -131,7 +147,7 @@ class FastCounter(Counter):
         """All steps of each sample: a focal loss on the peaks, and whether to stop."""
         assert isinstance(batch, CountingBatch)
         given = counting_steps(batch, self.every, self.jitter)
-        logits = self.maps(self.encode(batch.images)[given.steps.sample], given.memory)
+        logits = self.maps(self.look(batch.images)[given.steps.sample], given.memory)
         target = avg_pool2d(whole(given.target)[:, None], 2)[:, 0]
         stop = binary_cross_entropy_with_logits(
             self.stop_logit(logits.sigmoid()), given.steps.last.float(), reduction="none"

@@ -84,7 +84,7 @@ def result(task_name: str, lengths: list[int]) -> dict:
               {"steps": 1, "batch": 1}}  # fmt: skip
     return json.loads(json.dumps({
         "config": config, "evaluation": evaluation, "parameters": 1, "training_seconds": 1,
-        "surroundings": {"machine": "abacus", "threads": 1}, "curve": [{"loss": 1.0}],
+        "surroundings": {"machine": "abacus", "threads": 1}, "curve": [{"step": 1, "loss": 1.0}],
     }))  # fmt: skip
 
 

@@ -206,6 +206,16 @@ def test_batches_are_normalised_over_all_processes(
         assert second[step] == pytest.approx(first[step], rel=1e-2)
 
 
+@pytest.mark.slow
+def test_two_processes_are_as_one_in_bfloat16_too(data: Path, tmp_path: Path) -> None:
+    arguments = ["run", "--model", "inductive", "--task", "coloured-shapes", "--preset", "paper",
+                 "--data", data, "--set", "steps=2", "--set", "batch=4", "--set",
+                 "precision=bfloat16", "--threads", "1", "--quiet"]  # fmt: skip
+    name = "coloured-shapes-inductive-paper-seed0"
+    first, second = losses_of_one_and_two(tmp_path, name, arguments)
+    assert second[1] == pytest.approx(first[1], rel=2e-2)  # it has three digits
+
+
 def test_processes_share_a_batch_without_loss(data: Path) -> None:
     task = find_task("coloured-shapes")
     dataset = open_dataset(data / "coloured-shapes-train.h5")

@@ -58,11 +58,18 @@ class PhotoEncoder(nn.Module):
         self.last = nn.Sequential(ResidualUnit(width, width, 3, 1), BatchNorm(width), nn.ReLU())
 
     def forward(self, images: Tensor) -> Tensor:
-        middle = self.middle(self.near(whole(images) - 0.5))  # (N, width, H/4, W/4)
+        middle = self.middle(self.near(whole(even(images))))  # (N, width, H/4, W/4)
         height, width = middle.shape[2:]
         far = interpolate(self.far(middle), scale_factor=2.0, mode="bilinear")
         features: Tensor = self.last(middle + far[:, :, :height, :width])
         return features
+
+
+def even(images: Tensor) -> Tensor:
+    """Photographs of one mean and contrast: some are as dark as night, in others all is haze."""
+    mean = images.mean((1, 2, 3), keepdim=True)
+    spread = (images - mean).square().mean((1, 2, 3), keepdim=True)
+    return 0.2 * (images - mean) / (spread + 1e-4).sqrt()
 
 
 def whole(images: Tensor) -> Tensor:

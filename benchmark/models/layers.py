@@ -21,6 +21,7 @@ class BatchNorm(_BatchNorm):
             return super().forward(x)
         from torch.distributed.nn.functional import all_reduce
 
+        given, x = x.dtype, x.float()  # sums of a batch want more digits than its values have
         others = [0, *range(2, x.ndim)]
         shape = [-1] + [1] * (x.ndim - 2)
         here = torch.stack(
@@ -37,7 +38,7 @@ class BatchNorm(_BatchNorm):
             self.num_batches_tracked += 1
         scale: Tensor = self.weight * torch.rsqrt(variance + self.eps)
         normal: Tensor = x * scale.view(shape) + (self.bias - mean * scale).view(shape)
-        return normal
+        return normal.to(given)
 
     def _check_input_dim(self, input: Tensor) -> None:
         """Any will do."""

@@ -81,7 +81,7 @@ def augment(
     )  # fmt: skip
     moved = (centres @ matrix.T + offset).astype(np.float32)
     lit = other_light(add_clutter(warped, moved, scale * sizes, rng), rng, strength=1.2)
-    if rng.random() < 0.15:
+    if rng.random() < 0.25:
         lit = np.repeat(cv2.cvtColor(lit, cv2.COLOR_RGB2GRAY)[..., None], 3, 2)
     if rng.random() < 0.3:
         grain = rng.normal(0, rng.uniform(1, 6), lit.shape[:2])

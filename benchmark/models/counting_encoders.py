@@ -36,7 +36,8 @@ class PhotoEncoder(nn.Module):
     What a plane is, among hangars, lorries and markings, takes more layers to tell than what a
     coloured square is; at an eighth of the resolution they are cheap and see far. They are
     normalised over batches, without which they would learn too slowly; at the time of counting
-    that is a fixed scale, the same wherever and however much there is to see.
+    that is a fixed scale, the same wherever and however much there is to see. Only mean and
+    contrast of the image count everywhere.
     """
 
     def __init__(self, channels: int, width: int) -> None:

@@ -263,11 +263,40 @@ def _start_worker() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
+@contextlib.contextmanager
+def _ctrl_c_noted() -> Iterator[Callable[[], None]]:
+    """What to call between jobs. It raises if Ctrl-C was pressed and its exception got lost, as
+    happens in a library's callback or while something is taken apart."""
+    pressed = False
+
+    def note(number: int, frame: Any) -> None:
+        nonlocal pressed
+        pressed = True
+        raise KeyboardInterrupt
+
+    def check() -> None:
+        if pressed:
+            raise KeyboardInterrupt
+
+    # Whoever has set a handler of their own keeps it; only the main thread may set one.
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield check
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield check
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def _results(executor: Executor | None, jobs: list[Job]) -> Iterator[Job]:
     """Jobs as they get done."""
     if executor is None:
-        for job in jobs:
-            yield make_shard(job)
+        with _ctrl_c_noted() as check:
+            for job in jobs:
+                check()
+                yield make_shard(job)
         return
     futures: list[Future[Job]] = [executor.submit(make_shard, job) for job in jobs]
     try:

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from conftest import hear_ctrl_c, tool
 from ivl_shards import generate, open_dataset
+from ivl_shards.engine import _ctrl_c_noted
 from ivl_shards.errors import UserError
 from ivl_shards.verify import problems
 from shapes_gen import COLOURED, ColouredRecipe
@@ -126,3 +128,17 @@ def test_ctrl_c_ends_cleanly_and_keeps_what_is_done(tmp_path: Path) -> None:
     assert not list(folder.glob("*.tmp"))
     made = generate(COLOURED, RECIPE, tmp_path / "out.h5", shard_size=200)
     assert made.rendered <= made.samples - 200 * done
+
+
+def test_a_ctrl_c_that_got_lost_is_found() -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with _ctrl_c_noted() as check:
+            check()
+            with suppress(KeyboardInterrupt):  # as a library's callback would
+                signal.raise_signal(signal.SIGINT)
+            with pytest.raises(KeyboardInterrupt):
+                check()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)

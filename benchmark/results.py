@@ -140,8 +140,8 @@ def results_page(results: list[dict[str, Any]], remarks: Mapping[str, str]) -> s
     lines = [
         "# Results",
         "",
-        "Written by `ivl-bench results` from the files in `results/`; no figure in a table is typed,",
-        "the remarks below the tables are.",
+        "Written by `ivl-bench results` from the files in `results/`; no figure in a table is",
+        "typed, the remarks below the tables are.",
         f"The paper's rows are those of {paper_source()}.",
         "Small figures are 95 % confidence intervals over the test samples.",
         "",

@@ -166,8 +166,7 @@ def _average(training: Training, model: Model) -> nn.Module | None:
 @torch.no_grad()
 def _follow(average: nn.Module, model: nn.Module, pace: float, step: int) -> None:
     share = 1 - min(pace, (step + 1) / (step + 10))  # quickly at first: the start is forgotten
-    for own, theirs in zip(average.parameters(), model.parameters(), strict=True):
-        own.lerp_(theirs, share)
+    torch._foreach_lerp_(list(average.parameters()), list(model.parameters()), share)
     for kept, now in zip(average.buffers(), model.buffers(), strict=True):
         kept.copy_(now)
 

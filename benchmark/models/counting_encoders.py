@@ -1,11 +1,13 @@
 """Counting encoders: what sees the objects of an image, before any is counted."""
 
+import torch
 from torch import Tensor, nn
-from torch.nn.functional import interpolate, pad, relu
+from torch.nn.functional import avg_pool2d, interpolate, pad, relu
 
-from benchmark.models.layers import BatchNorm, PlainUnit, ResidualUnit
+from benchmark.models.layers import BatchNorm, PlainUnit, ResidualUnit, grey
 
 _DILATIONS = (1, 1, 2, 2, 4, 4)
+_AROUND = 9  # times four pixels: over these the contrast of a photograph is measured
 
 
 def counting_encoder(inputs: int) -> nn.Sequential:
@@ -45,7 +47,7 @@ class PhotoEncoder(nn.Module):
         super().__init__()
         half, twice = width // 2, 2 * width
         self.near = nn.Sequential(
-            nn.Conv2d(channels, half, 5, 2, 2), ResidualUnit(half, half, 3, 1)
+            nn.Conv2d(channels + 1, half, 5, 2, 2), ResidualUnit(half, half, 3, 1)
         )
         self.middle = nn.Sequential(
             nn.Conv2d(half, width, 3, 2, 1), ResidualUnit(width, width, 3, 1),
@@ -59,7 +61,9 @@ class PhotoEncoder(nn.Module):
         self.last = nn.Sequential(ResidualUnit(width, width, 3, 1), BatchNorm(width), nn.ReLU())
 
     def forward(self, images: Tensor) -> Tensor:
-        middle = self.middle(self.near(whole(even(images))))  # (N, width, H/4, W/4)
+        middle = self.middle(
+            self.near(whole(torch.cat([even(images), contrast(images)], 1)))
+        )  # (N, width, H/4, W/4)
         height, width = middle.shape[2:]
         far = interpolate(self.far(middle), scale_factor=2.0, mode="bilinear")
         features: Tensor = self.last(middle + far[:, :, :height, :width])
@@ -71,6 +75,19 @@ def even(images: Tensor) -> Tensor:
     mean = images.mean((1, 2, 3), keepdim=True)
     spread = (images - mean).square().mean((1, 2, 3), keepdim=True)
     return 0.2 * (images - mean) / (spread + 1e-4).sqrt()
+
+
+def contrast(images: Tensor) -> Tensor:
+    """How much brighter a place (N, 1, H, W) is than what is around it, by the measure of what
+    varies there: a grey plane on grey ground stands out from it as a white one on black does."""
+    shades = grey(images)
+    size = (shades.shape[2], shades.shape[3])
+    coarse = avg_pool2d(torch.cat([shades, shades.square()], 1), 4, ceil_mode=True)
+    around = avg_pool2d(coarse, _AROUND, 1, _AROUND // 2, count_include_pad=False)
+    smooth = interpolate(around, size, mode="bilinear")
+    mean, square = smooth[:, :1], smooth[:, 1:]
+    spread: Tensor = (square - mean.square()).clamp(min=0) + 4e-4
+    return 0.2 * (shades - mean) * spread.rsqrt()
 
 
 def whole(images: Tensor) -> Tensor:

@@ -6,7 +6,6 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from benchmark.tasks.light import other_light
 from benchmark.tasks.task import Part, Task
 from dota_crops import DotaRecipe, generate
 from ivl_shards import Sample, UserError
@@ -65,8 +64,8 @@ def augment(
     # would make the count wrong.
     fits = 1 / (abs(np.cos(turn)) + abs(np.sin(turn)))
     # No plane is to become smaller than those that are tested on.
-    least = float(np.clip(_SMALLEST / (fits * sizes.min()), 0.6, 1.0))
-    scale = fits * (rng.uniform(least, 1.0) if rng.random() < 0.6 else 1.0)
+    least = float(np.clip(_SMALLEST / (fits * sizes.min()), 0.4, 1.0))
+    scale = fits * (least ** rng.random() if rng.random() < 0.6 else 1.0)
     mirror = -1.0 if rng.random() < 0.5 else 1.0
     matrix = scale * np.array(
         [[mirror * np.cos(turn), -np.sin(turn)], [mirror * np.sin(turn), np.cos(turn)]]
@@ -75,18 +74,67 @@ def augment(
     offset = half - matrix @ [half, half] + shift
     # Pixel centres lie at + 0.5 for us and at whole numbers for OpenCV.
     whole = offset + matrix @ [0.5, 0.5] - 0.5
+    ground = np.median(image[::4, ::4], axis=(0, 1)).tolist()
     warped = cv2.warpAffine(
         image, np.column_stack([matrix, whole]), image.shape[1::-1], flags=cv2.INTER_LINEAR,
-        borderMode=cv2.BORDER_CONSTANT, borderValue=np.median(image, axis=(0, 1)).tolist(),
+        borderMode=cv2.BORDER_CONSTANT, borderValue=ground,
     )  # fmt: skip
     moved = (centres @ matrix.T + offset).astype(np.float32)
-    lit = other_light(add_clutter(warped, moved, scale * sizes, rng), rng, strength=1.2)
-    if rng.random() < 0.25:
-        lit = np.repeat(cv2.cvtColor(lit, cv2.COLOR_RGB2GRAY)[..., None], 3, 2)
+    cluttered = add_clutter(warped, moved, scale * sizes, rng)
+    if rng.random() < 0.5:
+        cluttered = repaint(cluttered, moved, scale * sizes, rng)
+    return other_film(cluttered, rng), moved
+
+
+def repaint(image: Array, centres: Array, sizes: Array, rng: np.random.Generator) -> Array:
+    """The planes in other paint: most are white, but some are as grey as the ground, or darker.
+
+    What differs from the ground around a plane differs less, or the other way round.
+    """
+    height, width = image.shape[:2]
+    small = cv2.resize(image, (width // 2, height // 2), interpolation=cv2.INTER_AREA)
+    ground = cv2.resize(cv2.medianBlur(small, 15), (width, height)).astype(np.float32)
+    x, y = np.arange(width, dtype=np.float32) + 0.5, np.arange(height, dtype=np.float32) + 0.5
+    share = np.ones(image.shape[:2], np.float32)
+    one = _paint(rng)
+    for (cx, cy), size in zip(centres, sizes, strict=True):
+        away = np.sqrt((x - cx) ** 2 + (y[:, None] - cy) ** 2) / size
+        paint = one if rng.random() < 0.7 else _paint(rng)
+        share += (paint - 1 - (share - 1)) * np.clip(2.2 - 2 * away, 0, 1)
+    painted: Array = ground + (image - ground) * share[..., None]
+    return painted.clip(0, 255).astype(np.uint8)
+
+
+def _paint(rng: np.random.Generator) -> float:
+    """What is left of a plane's difference from the ground."""
+    return float(rng.uniform(0.35, 1) if rng.random() < 0.7 else -rng.uniform(0.4, 0.9))
+
+
+def other_film(image: Array, rng: np.random.Generator) -> Array:
+    """The same photograph in other tones and colours, in grey, in uneven light, blurred or
+    grainy. How bright it is and how rich in contrast as a whole is left alone: counters even
+    that out."""
+    bright = max(1.0, float(np.quantile(image[::4, ::4], 0.99))) / 255
+    gamma, cast = np.exp(rng.normal(0, 0.35)), np.exp(rng.normal(0, 0.1, 3))
+    levels = (np.arange(256) / 255 / bright)[:, None] ** gamma * bright * cast / cast.max()
+    table = np.clip(levels * 255, 0, 255).astype(np.uint8)
+    image = np.stack([table[image[..., k], k] for k in range(3)], axis=-1)
     if rng.random() < 0.3:
-        grain = rng.normal(0, rng.uniform(1, 6), lit.shape[:2])
-        lit = np.clip(lit + grain[..., None], 0, 255).astype(np.uint8)
-    return lit, moved
+        image = np.repeat(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)[..., None], 3, 2)
+    if rng.random() < 0.3:
+        image = cv2.GaussianBlur(image, (0, 0), rng.uniform(0.3, 1.2))
+    spread = float(image.std())
+    if rng.random() < 0.3:
+        # Haze and shadows of clouds.
+        coarse = rng.normal(0, rng.uniform(0.2, 0.8) * spread, rng.integers(2, 5, 2))
+        field = cv2.resize(
+            coarse.astype(np.float32), image.shape[1::-1], interpolation=cv2.INTER_CUBIC
+        )
+        image = np.clip(image + field[..., None], 0, 255).astype(np.uint8)
+    if rng.random() < 0.3:
+        grain = rng.normal(0, rng.uniform(0.05, 0.25) * spread, image.shape[:2])
+        image = np.clip(image + grain[..., None], 0, 255).astype(np.uint8)
+    return image
 
 
 def add_clutter(image: Array, centres: Array, sizes: Array, rng: np.random.Generator) -> Array:

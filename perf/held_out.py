@@ -85,10 +85,8 @@ def main(steps: int, changes: tuple[str, ...], seed: int, data: Path, out: Path)
         sources = held.column("source_image")
         by_image = np.mean([right[sources == name].mean() for name in np.unique(sources)])
         by_count = " ".join(f"{100 * right[counts[:, 1] == n].mean():5.1f}" for n in COUNTS)
-        print(
-            f"{limit:.2f} {100 * right.mean():5.1f} {100 * by_image:5.1f} | {by_count} | {few.sum()} too few",
-            flush=True,
-        )
+        figures = f"{100 * right.mean():5.1f} {100 * by_image:5.1f} | {by_count}"
+        print(f"{limit:.2f} {figures} | {few.sum()} too few", flush=True)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,17 @@ import pytest
 import torch
 
 from benchmark.models import build_model
-from benchmark.models.counting_encoders import PhotoEncoder, even
+from benchmark.models.counting_encoders import PhotoEncoder, contrast, even
 from benchmark.presets import training_for
 from benchmark.tasks import find_task
-from benchmark.tasks.dota_planes import _SMALLEST, add_clutter, augment
+from benchmark.tasks.dota_planes import (
+    _SMALLEST,
+    add_clutter,
+    augment,
+    move,
+    other_film,
+    repaint,
+)
 
 CENTRES = np.array([[20.5, 30.5], [64.5, 70.5], [100.5, 25.5]], np.float32)
 SIZES = np.array([12.0, 9.0, 16.0], np.float32)
@@ -25,18 +32,37 @@ def crop() -> np.ndarray:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_centres_move_with_their_planes(seed: int) -> None:
-    changed, moved = augment(crop(), CENTRES, SIZES, np.random.default_rng(seed))
+    changed, moved, sizes = move(crop(), CENTRES, SIZES, np.random.default_rng(seed))
     assert changed.shape == (128, 128, 3) and changed.dtype == np.uint8
-    assert (moved > 0).all() and (moved < 128).all()
+    assert (moved > 0).all() and (moved < 128).all() and (sizes <= SIZES).all()
     y, x = np.mgrid[:128, :128] + 0.5
-    tint = changed[..., 2].astype(float) - changed[..., 0]
-    if tint.max() < 20:
-        return  # a photograph without colours
     for cx, cy in moved:
-        near = np.hypot(x - cx, y - cy) < 12
-        weight = np.clip(tint, 0, None) * near
+        near = np.hypot(x - cx, y - cy) < 8
+        weight = (changed[..., 2].astype(float) - changed[..., 0]) * near
         found = (weight * x).sum() / weight.sum(), (weight * y).sum() / weight.sum()
-        assert np.hypot(found[0] - cx, found[1] - cy) < 1.5
+        assert np.hypot(found[0] - cx, found[1] - cy) < 0.5
+
+
+def test_planes_are_repainted_and_nothing_else() -> None:
+    image, other = crop(), False
+    y, x = np.mgrid[:128, :128] + 0.5
+    away = np.hypot(x - CENTRES[:, 0, None, None], y - CENTRES[:, 1, None, None])
+    far = (away > 1.2 * SIZES[:, None, None]).all(0)
+    for seed in range(20):
+        painted = repaint(image, CENTRES, SIZES, np.random.default_rng(seed))
+        assert np.array_equal(painted[far], image[far])
+        assert (painted[30, 20] != image[30, 20]).any()
+        other |= bool(painted[30, 20, 0] > 90)  # the other way round: redder than the ground
+    assert other
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_other_film_loses_no_plane(seed: int) -> None:
+    """What is seen in a crop is still there: darker than its ground, if it was."""
+    image = crop()
+    image[30:36, 17:24] = 10
+    seen = other_film(image, np.random.default_rng(seed)).astype(float).mean(2)
+    assert seen[31:35, 19:22].mean() < seen[20:45, 5:40].mean() - 0.5 * seen[20:45, 5:40].std()
 
 
 def test_no_plane_becomes_too_small_to_be_tested_on() -> None:
@@ -94,3 +120,12 @@ def test_a_dark_photograph_is_seen_as_a_bright_one() -> None:
     image = torch.rand(1, 3, 32, 32)
     assert torch.allclose(even(0.2 * image), even(image), atol=0.02)
     assert bool(even(torch.full((1, 3, 32, 32), 0.4)).isfinite().all())
+
+
+def test_a_faint_square_stands_out_as_a_clear_one_does() -> None:
+    torch.manual_seed(0)
+    image = 0.5 + 0.02 * torch.randn(1, 3, 64, 128)
+    image[:, :, 28:36, 28:36] += 0.4
+    faint = 0.5 + (image - 0.5) / 4
+    there, faintly = contrast(image), contrast(faint)
+    assert faintly[0, 0, 28:36, 28:36].mean() > 0.7 * there[0, 0, 28:36, 28:36].mean()

@@ -58,6 +58,17 @@ def augment(
     Crops of ten planes show them smaller than those of three, and a plane may stand at any
     angle; ground, light, haze and film differ from scene to scene, of which training has few.
     """
+    changed, centres, sizes = move(image, centres, sizes, rng)
+    changed = add_clutter(changed, centres, sizes, rng)
+    if rng.random() < 0.5:
+        changed = repaint(changed, centres, sizes, rng)
+    return other_film(changed, rng), centres
+
+
+def move(
+    image: Array, centres: Array, sizes: Array, rng: np.random.Generator
+) -> tuple[Array, Array, Array]:
+    """A crop turned, mirrored, and smaller on ground of its own colour."""
     half = image.shape[0] / 2
     turn = rng.uniform(-np.pi, np.pi) if rng.random() < 0.4 else 0.0
     # Small enough that the whole crop stays in the image: a plane that left it, or was cut,
@@ -80,10 +91,7 @@ def augment(
         borderMode=cv2.BORDER_CONSTANT, borderValue=ground,
     )  # fmt: skip
     moved = (centres @ matrix.T + offset).astype(np.float32)
-    cluttered = add_clutter(warped, moved, scale * sizes, rng)
-    if rng.random() < 0.5:
-        cluttered = repaint(cluttered, moved, scale * sizes, rng)
-    return other_film(cluttered, rng), moved
+    return warped, moved, scale * sizes
 
 
 def repaint(image: Array, centres: Array, sizes: Array, rng: np.random.Generator) -> Array:

@@ -6,15 +6,14 @@ import numpy as np
 from ivl_shards.schema import Array
 
 
-def other_light(image: Array, rng: np.random.Generator, strength: float = 1.0) -> Array:
-    """The same photograph, (H, W, 3), brighter or darker, hazier, on other film; all the more
-    so, the greater the strength."""
-    gain = np.exp(strength * (rng.normal(0, 0.2) + rng.normal(0, 0.06, 3)))
-    gamma = np.exp(rng.normal(0, 0.2 * strength))
+def other_light(image: Array, rng: np.random.Generator) -> Array:
+    """The same photograph, (H, W, 3), brighter or darker, hazier, on other film."""
+    gain = np.exp(rng.normal(0, 0.2) + rng.normal(0, 0.06, 3))
+    gamma = np.exp(rng.normal(0, 0.2))
     levels = (np.arange(256) / 255)[:, None] ** gamma * gain  # (256, 3)
     middle = levels.mean()
-    levels = middle + (levels - middle) * np.exp(rng.normal(0, 0.15 * strength))
-    levels = levels + rng.normal(0, 0.05 * strength)
+    levels = middle + (levels - middle) * np.exp(rng.normal(0, 0.15))
+    levels = levels + rng.normal(0, 0.05)
     table = np.clip(levels * 255, 0, 255).astype(np.uint8)
     lit = np.stack([table[image[..., k], k] for k in range(3)], axis=-1)
     if rng.random() < 0.3:

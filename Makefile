@@ -6,8 +6,10 @@ DEMO := demo
 # A shorter training, to try the demo itself: make demo STEPS=20
 STEPS :=
 RUNS := $(DEMO)/runs$(STEPS:%=-%)
-# What came out for other tasks and models stands beside the demo's own run on its page.
-OTHERS := $(filter-out results/toy-shapes-inductive-fast-%,$(wildcard results/*.json results/*/*.json))
+# What came out for other tasks and models stands beside the demo's own run on its page, but for
+# trials that leave out one idea each.
+OTHERS := $(filter-out results/toy-shapes-inductive-fast-% results/ideas/%, \
+  $(wildcard results/*.json results/*/*.json))
 
 .PHONY: demo test check quick perf readme pictures clean
 

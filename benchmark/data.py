@@ -94,10 +94,8 @@ def make_batch(
     if task.shown is not None:
         draws = rngs if augment else [None] * len(samples)
         samples = [task.shown(s, rng) for s, rng in zip(samples, draws, strict=True)]
-    stacked = _stack([s.image for s in samples])
-    pixels = torch.from_numpy(stacked if stacked.ndim == 4 else stacked[..., None])
     common: dict[str, Any] = {
-        "images": pixels.permute(0, 3, 1, 2).float() / 255,  # in memory (N, H, W, C)
+        "images": image_batch(_stack([s.image for s in samples])),
         "lengths": torch.tensor([s.length for s in samples]),
         "rngs": rngs,
     }
@@ -114,6 +112,12 @@ def make_batch(
         common["word_texts"] = [[spell(t, task.alphabet) for t in texts] for texts, _ in found]
         common["word_quads"] = torch.from_numpy(_stack([quads for _, quads in found]))
     return ReadingBatch(steps=steps, texts=texts, quads=quads, **common)
+
+
+def image_batch(pixels: Array) -> Tensor:
+    """Images (N, H, W) or (N, H, W, C), 0 to 255, as models take them; in memory (N, H, W, C)."""
+    stacked = torch.from_numpy(pixels if pixels.ndim == 4 else pixels[..., None])
+    return stacked.permute(0, 3, 1, 2).float() / 255
 
 
 def spell(text: str, alphabet: str) -> str:

@@ -11,8 +11,10 @@ import torch
 
 from benchmark.data import make_batch
 from benchmark.metrics import Score, Words, accuracy, edit_distance, f_score, precision, recall
-from benchmark.models import Model
+from benchmark.models import InductiveModel, Model
+from benchmark.sizes import read_in_sizes
 from benchmark.tasks import Answer, Task
+from ivl_shards import Sample
 from ivl_shards.progress import Report, no_report
 from ivl_shards.reader import Dataset
 
@@ -65,14 +67,23 @@ def evaluate(
     report(0)
     for rows in _groups(task, dataset):
         samples = [dataset[row] for row in rows]
-        batch = make_batch(task, samples, [])
-        given = model.predict(batch.images.to(device))
+        given = answers_to(task, model, samples, device)
         truths = [true_answer(task, sample) for sample in samples]
         answers += zip(rows, given, truths, strict=True)
         report(len(rows))
     answers.sort(key=lambda answer: answer[0])
     lengths = dataset.column(task.scored_by) if task.scored_by else dataset.lengths
     return Evaluation(score(task, lengths, answers), answers, time.monotonic() - begun)
+
+
+def answers_to(
+    task: Task, model: Model, samples: list[Sample], device: torch.device
+) -> list[Answer]:
+    """What a model says of samples of one size; where they can be seen in several, by the surest
+    reading."""
+    if task.looks is None or not isinstance(model, InductiveModel):
+        return model.predict(make_batch(task, samples, []).images.to(device))
+    return [read_in_sizes(model, task.looks(sample), device)[1] for sample in samples]
 
 
 def true_answer(task: Task, sample: Any) -> Answer:

@@ -21,6 +21,8 @@ class Trace:
 
     outputs: list[str] = field(default_factory=list)
     """One for each step that found something."""
+    sure: list[float] = field(default_factory=list)
+    """How sure the model was of each, where it can tell."""
     ended: str = "limit"
     """Why it ended: `stop`, the model said so; `stalled`, a step changed nothing, so that all
     others would not either; `limit`, no end in sight."""
@@ -58,6 +60,8 @@ def run_loop(
                 traces[i].ended = "stalled"
             elif len(traces[i].outputs) < limit:
                 traces[i].outputs.append(step.outputs[k] if step.outputs else "")
+                if step.sure is not None:
+                    traces[i].sure.append(float(step.sure[k]))
         going = ~(stop | stalled)
         if not going.any():
             break

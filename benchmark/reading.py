@@ -11,10 +11,12 @@ import torch
 from PIL import Image, ImageOps
 from torch import Tensor
 
+from benchmark.data import image_batch
 from benchmark.fit import Fitted, fit
 from benchmark.inference import STOP, run_loop
 from benchmark.models.contract import InductiveModel, Step
 from benchmark.models.strips import band_quads, mask_bands
+from benchmark.sizes import is_text, letters
 from benchmark.tasks import Task
 from ivl_shards import UserError
 from ivl_shards.schema import Array
@@ -22,8 +24,6 @@ from ivl_shards.schema import Array
 # How large a picture is laid on the canvas. Readers know letters of about one size, and how
 # large those of a picture are is seen only by reading them.
 _ZOOMS = (1.0, 0.6, 0.36, 0.22, 0.13)
-# What a reader is less sure of is no text.
-_SURE = 0.65
 # Pixels of a picture that is read as large as it is.
 _MOST_PIXELS = 4_000_000
 
@@ -44,7 +44,7 @@ class ReadStep:
     @property
     def is_line(self) -> bool:
         """Whether text was read."""
-        return not self.stop and bool(self.text.strip()) and self.sure >= _SURE
+        return not self.stop and is_text(self.text, self.sure)
 
 
 @dataclass(frozen=True)
@@ -101,15 +101,10 @@ def read_picture(model: InductiveModel, task: Task, picture: Array) -> Reading:
         fitted = [fit(picture, (picture.shape[0], picture.shape[1]))]
     else:
         fitted = [fit(picture, task.page, zoom) for zoom in _ZOOMS]
-    images = torch.from_numpy(np.stack([f.pixels for f in fitted])).float() / 255
-    images = images[:, None] if images.ndim == 3 else images.permute(0, 3, 1, 2)
-    steps = _record(model, images)
+    steps = _record(model, image_batch(np.stack([f.pixels for f in fitted])))
     found = [_reading(f, s) for f, s in zip(fitted, steps, strict=True)]
-    return max(found, key=_letters)  # the first of equals, which is the largest
-
-
-def _letters(reading: Reading) -> float:
-    return sum(len(line.text) * line.sure for line in reading.lines)
+    # The first of equals, which is the largest.
+    return max(found, key=lambda reading: letters((x.text, x.sure) for x in reading.lines))
 
 
 def _record(model: InductiveModel, images: Tensor) -> list[list[ReadStep]]:

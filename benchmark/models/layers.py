@@ -61,11 +61,15 @@ class ResidualUnit(nn.Module):
         self.norm2 = BatchNorm(filters)
         self.conv2 = nn.Conv2d(filters, filters, kernel, 1, around, dilation, bias=False)
         same = inputs == filters and stride == 1
-        self.shortcut = nn.Identity() if same else nn.Conv2d(inputs, filters, 1, stride, bias=False)
+        # A stride of its own would do the same, but with few channels, laid out last, its gradient
+        # writes beyond its memory (torch 2.13 on CPUs, oneDNN).
+        self.stride = stride
+        self.shortcut = nn.Identity() if same else nn.Conv2d(inputs, filters, 1, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.conv1(relu(self.norm1(x)))
-        added: Tensor = self.shortcut(x) + self.conv2(relu(self.norm2(y)))
+        kept = x[:, :, :: self.stride, :: self.stride]
+        added: Tensor = self.shortcut(kept) + self.conv2(relu(self.norm2(y)))
         return added
 
 

@@ -11,13 +11,14 @@ import torch
 from torch import Tensor
 
 from benchmark.bench import load_model
-from benchmark.data import data_file, make_batch, open_part
-from benchmark.evaluation import block_text, true_answer
+from benchmark.data import data_file, image_batch, make_batch, open_part
+from benchmark.evaluation import answers_to, block_text, true_answer
 from benchmark.metrics import edits
 from benchmark.models import InductiveModel, Model
 from benchmark.report.entries import Entry
 from benchmark.report.picks import pick_rows
 from benchmark.report.recording import Recording, map_sheet, record_loop, shrink
+from benchmark.sizes import read_in_sizes
 from benchmark.tasks import Answer, Task
 from ivl_shards import Sample, UserError
 from ivl_shards.picture import png
@@ -28,6 +29,7 @@ from ivl_shards.reader import Dataset
 _LONGEST = 512
 # Colour images are smaller as JPEG, and look the same at this quality.
 _QUALITY = 85
+_CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True)
@@ -104,12 +106,12 @@ def _sample_json(
     task: Task, run: Loaded, others: list[Loaded], sample: Sample, row: int
 ) -> dict[str, Any]:
     assert isinstance(run.model, InductiveModel)
-    images = make_batch(task, [sample], []).images
+    images, said = _shown(task, run.model, sample)
     recording = record_loop(run.model, images, sample.length)
     truth = true_answer(task, sample)
     with torch.no_grad():
-        answers = [(other.entry.label, other.model.predict(images)[0]) for other in others]
-    own = (run.entry.label, _answer(task, recording))
+        answers = [(o.entry.label, answers_to(task, o.model, [sample], _CPU)[0]) for o in others]
+    own = (run.entry.label, _answer(task, recording) if said is None else said)
     return {
         "row": row,
         "length": sample.length,
@@ -122,6 +124,16 @@ def _sample_json(
         "truth": truth,
         "answers": [_answer_json(who, answer, truth) for who, answer in (own, *answers)],
     }
+
+
+def _shown(task: Task, model: InductiveModel, sample: Sample) -> tuple[Tensor, Answer | None]:
+    """The image (1, C, H, W) to watch a model at; where it sees several sizes, the one that it
+    reads best, and the lines of it that count."""
+    if task.looks is None:
+        return make_batch(task, [sample], []).images, None
+    looks = task.looks(sample)
+    best, lines = read_in_sizes(model, looks, _CPU)
+    return image_batch(looks[best][None]), lines
 
 
 def _answer(task: Task, recording: Recording) -> Answer:

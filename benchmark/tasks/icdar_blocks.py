@@ -14,6 +14,9 @@ from icdar_blocks import generate, group_split, plan_dataset
 from ivl_shards import Sample, UserError
 from ivl_shards.schema import Array
 
+# Over the usual size, which is the first: around it lines are read best, as training's are.
+_SIZES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 1.2, 1.5)
+
 
 def make(part: Part, seed: int, out: Path, data: Path) -> None:
     """Cut all blocks of a split out of ICDAR's photographs."""
@@ -55,6 +58,13 @@ def shown(sample: Sample, rng: np.random.Generator | None) -> Sample:
     return Sample({**sample, **fields}, sample.sequence)
 
 
+def looks(sample: Sample) -> list[Array]:
+    """A block on the canvas in several sizes: how high its lines are is not known."""
+    image, scale = sample.image, block_scale(*sample.image.shape[:2])
+    nothing, middle = np.zeros((0, 4, 2)), np.zeros(2)
+    return [lay(image, nothing, size * scale, np.eye(3), middle)[0] for size in _SIZES]
+
+
 def _stance(rng: np.random.Generator, side: float) -> Array:
     """A small homography about the middle of a block whose longer side has so many pixels."""
     turn, shear = np.radians(rng.normal(0, 2)), rng.normal(0, 0.06)
@@ -86,4 +96,5 @@ ICDAR_BLOCKS = Task(
     group="source_image",
     shown=shown,
     canvas=SIZE,
+    looks=looks,
 )

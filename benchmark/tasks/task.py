@@ -72,6 +72,9 @@ class Task:
     random in what does not matter."""
     canvas: tuple[int, int] | None = None
     """Height and width that `shown` gives all images; None: they keep their own."""
+    looks: Callable[[Sample], list[Array]] | None = None
+    """Reading: a sample → images of it in several sizes on such canvases, the one that `shown`
+    gives first. Inductive models are tested on all of them, and the surest reading is taken."""
 
     @property
     def counted(self) -> str:

@@ -11,24 +11,25 @@ from benchmark.models.contract import InductiveModel
 from ivl_shards.schema import Array
 
 # What a reader is less sure of is no text. This and the power below were best, of 0.5 to 0.9 and
-# of 1 to 4, on ICDAR's training blocks, read by a model that knew synthetic text alone.
-_SURE = 0.85
-_POWER = 4
+# of 1 to 4, on ICDAR's training blocks, read by a model that knew synthetic text alone
+# (perf/sizes.py).
+SURE = 0.85
+POWER = 4
 
 
-def is_text(text: str, sure: float) -> bool:
+def is_text(text: str, sure: float, limit: float = SURE) -> bool:
     """Whether what was read in a line is text."""
-    return bool(text.strip()) and sure >= _SURE
+    return bool(text.strip()) and sure >= limit
 
 
-def letters(lines: Iterable[tuple[str, float]]) -> float:
+def letters(read: Iterable[tuple[str, float]], limit: float = SURE, power: int = POWER) -> float:
     """How much text was read: its letters, those that the model is less sure of counting for
     much less, for at a wrong size it reads some in anything.
 
     >>> letters([("word", 1.0), ("noise", 0.4)])
     4.0
     """
-    return sum(len(text) * sure**_POWER for text, sure in lines if is_text(text, sure))
+    return sum(len(text) * sure**power for text, sure in read if is_text(text, sure, limit))
 
 
 @torch.no_grad()
@@ -40,9 +41,10 @@ def read_in_sizes(
     traces = run_loop(model, image_batch(np.stack(looks)).to(device))
     if not any(trace.sure for trace in traces):
         return 0, traces[0].outputs
-    best = int(np.argmax([letters(_lines(trace)) for trace in traces]))  # the first of equals
-    return best, [text for text, sure in _lines(traces[best]) if is_text(text, sure)]
+    best = int(np.argmax([letters(lines(trace)) for trace in traces]))  # the first of equals
+    return best, [text for text, sure in lines(traces[best]) if is_text(text, sure)]
 
 
-def _lines(trace: Trace) -> list[tuple[str, float]]:
+def lines(trace: Trace) -> list[tuple[str, float]]:
+    """What was read, and how sure the model was of it."""
     return list(zip(trace.outputs, trace.sure, strict=True))

@@ -19,6 +19,7 @@ from benchmark.models.strips import band_quads, quad_bands
 from benchmark.presets import training_for
 from benchmark.reading import open_picture, read_picture
 from benchmark.run import Config
+from benchmark.sizes import read_in_sizes
 from benchmark.tasks import find_task
 from benchmark.weights import save_tensors
 from conftest import assert_one_line
@@ -71,6 +72,12 @@ class Unsure(InductiveModel):
 
     def loss(self, batch):
         raise NotImplementedError
+
+
+def test_of_several_sizes_the_surest_reading_counts() -> None:
+    looks = [np.full((50, 50), shade, np.uint8) for shade in (100, 250, 240)]
+    assert read_in_sizes(Unsure(), looks, torch.device("cpu")) == (1, ["noise"] * 4)
+    assert read_in_sizes(Unsure(), looks[:1], torch.device("cpu")) == (0, [])
 
 
 def test_what_a_model_is_not_sure_of_is_no_text() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch.nn.functional import conv2d
 
 import textblocks_gen
 from benchmark.data import make_batch
@@ -110,6 +111,18 @@ def test_the_twin_has_the_same_encoder_and_decoder() -> None:
     other = {n for n, shape in shapes[1].items() if shapes[0][n] != shape}
     assert other == {"encoder.0.0.weight"}
     assert all(n.startswith("delta.") for n in shapes[0].keys() - shapes[1].keys())
+
+
+def test_a_stride_is_that_of_a_convolution() -> None:
+    """Of the shortcut too, which takes every other place and has no stride of its own."""
+    torch.manual_seed(0)
+    unit = ResidualUnit(4, 8, 3, 1, stride=2).eval()
+    unit.conv2.weight.data.zero_()
+    x = torch.rand(2, 31, 44, 4).permute(0, 3, 1, 2).requires_grad_()
+    seen = unit(x)
+    assert torch.allclose(seen, conv2d(x, unit.shortcut.weight, stride=2), atol=1e-6)
+    seen.square().sum().backward()
+    assert bool(x.grad is not None and x.grad.isfinite().all())
 
 
 def test_the_fast_twin_is_small() -> None:

@@ -15,7 +15,7 @@ from ivl_shards import Sample, UserError
 from ivl_shards.schema import Array
 
 # Over the usual size, which is the first: around it lines are read best, as training's are.
-_SIZES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 1.2, 1.5)
+SIZES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 1.2, 1.5)
 
 
 def make(part: Part, seed: int, out: Path, data: Path) -> None:
@@ -62,7 +62,7 @@ def looks(sample: Sample) -> list[Array]:
     """A block on the canvas in several sizes: how high its lines are is not known."""
     image, scale = sample.image, block_scale(*sample.image.shape[:2])
     nothing, middle = np.zeros((0, 4, 2)), np.zeros(2)
-    return [lay(image, nothing, size * scale, np.eye(3), middle)[0] for size in _SIZES]
+    return [lay(image, nothing, size * scale, np.eye(3), middle)[0] for size in SIZES]
 
 
 def _stance(rng: np.random.Generator, side: float) -> Array:

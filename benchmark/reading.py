@@ -23,7 +23,7 @@ from ivl_shards.schema import Array
 
 # How large a picture is laid on the canvas. Readers know letters of about one size, and how
 # large those of a picture are is seen only by reading them.
-_ZOOMS = (1.0, 0.6, 0.36, 0.22, 0.13)
+_ZOOMS = (1.0, 0.78, 0.61, 0.47, 0.37, 0.29, 0.22, 0.17, 0.13)
 # Pixels of a picture that is read as large as it is.
 _MOST_PIXELS = 4_000_000
 

@@ -114,6 +114,8 @@ def test_a_mirrored_image_is_seen_mirrored() -> None:
     seen = model.step(model.encode(image), memory).delta
     mirrored = model.step(model.encode(image.flip(3)), memory.flip(2)).delta
     assert torch.allclose(mirrored.flip(2), seen, atol=1e-5)
+    turned = model.step(model.encode(image.mT), memory.mT).delta
+    assert torch.allclose(turned.mT, seen, atol=1e-5)
 
 
 def test_a_dark_photograph_is_seen_as_a_bright_one() -> None:

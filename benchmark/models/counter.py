@@ -23,8 +23,11 @@ from benchmark.models.steps import counting_steps
 from benchmark.tasks import Task
 from benchmark.tasks.task import Kind
 
-# Axes along which an image is turned over to be seen in another way.
-_MIRRORED: tuple[tuple[int, ...], ...] = ((), (-1,), (-2,), (-2, -1))
+# Ways to see an image: whether its axes are swapped, and along which it is turned over then.
+View = tuple[bool, tuple[int, ...]]
+_VIEWS: tuple[View, ...] = tuple(
+    (swapped, over) for swapped in (False, True) for over in ((), (-1,), (-2,), (-2, -1))
+)
 
 # Peaks of photographs that are lower are none. Training learns a higher limit, but where it was
 # not trained a counter is less sure of what is there, and hardly surer of what is not: of 0.15 to
@@ -108,7 +111,7 @@ class FastCounter(Counter):
         super().__init__(sigma)
         self.jitter, self.stop_share, self.every = jitter, stop_share, every
         # What is a plane in doubt is one to be seen from several sides.
-        self.views = _MIRRORED if photo else _MIRRORED[:1]
+        self.views = _VIEWS if photo else _VIEWS[:1]
         self.least = _LEAST if photo else None
         step = step or width
         self.encoder = fast_encoder(channels, width, photo)
@@ -126,9 +129,10 @@ class FastCounter(Counter):
         return features
 
     def encode(self, images: Tensor) -> Tensor:
-        """All views of an image, one after the other in the channels."""
+        """What is seen in all views of an image, one after the other in the channels, and each
+        turned back, since views of an image that is no square differ in shape."""
         padded = whole(images)
-        return torch.cat([self.look(padded.flip(view)) for view in self.views], 1)
+        return torch.cat([unturn(self.look(turn(padded, v)), v) for v in self.views], 1)
 
     def maps(self, encoded: Tensor, memory: Tensor) -> Tensor:
         """Logits of Δm, (N, H/2, W/2). Four neighbours there are channels within."""
@@ -140,7 +144,7 @@ class FastCounter(Counter):
     def step(self, encoded: Tensor, memory: Tensor) -> Step:
         padded = whole(memory)
         seen = [
-            self.maps(features, padded.flip(view)).flip(view)
+            unturn(self.maps(turn(features, view), turn(padded, view)), view)
             for view, features in zip(self.views, encoded.chunk(len(self.views), 1), strict=True)
         ]
         heat = torch.stack(seen).mean(0).sigmoid()  # (N, H/2, W/2)
@@ -162,6 +166,20 @@ class FastCounter(Counter):
         )
         losses = focal_loss(logits, target) + self.stop_share * stop
         return given.steps.mean(losses, len(batch.images))
+
+
+def turn(maps: Tensor, view: View) -> Tensor:
+    """Images or maps (…, H, W) as a view has them."""
+    swapped, over = view
+    seen = maps.transpose(-1, -2) if swapped else maps
+    return seen.flip(over) if over else seen
+
+
+def unturn(maps: Tensor, view: View) -> Tensor:
+    """The way back."""
+    swapped, over = view
+    seen = maps.flip(over) if over else maps
+    return seen.transpose(-1, -2) if swapped else seen
 
 
 def focal_loss(logits: Tensor, target: Tensor) -> Tensor:

@@ -32,7 +32,6 @@ def letters(read: Iterable[tuple[str, float]], limit: float = SURE, power: int =
     return sum(len(text) * sure**power for text, sure in read if is_text(text, sure, limit))
 
 
-@torch.no_grad()
 def read_in_sizes(
     model: InductiveModel, looks: Sequence[Array], device: torch.device
 ) -> tuple[int, list[str]]:

@@ -7,21 +7,21 @@ the model that comes along and knows synthetic text alone, in each size, and in 
 the surest reading taken.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import cast
 
 import click
 import numpy as np
-import torch
 
 from benchmark.bench import find_weights, load_model
 from benchmark.data import image_batch, open_part
-from benchmark.evaluation import score
-from benchmark.inference import Trace, run_loop
+from benchmark.evaluation import score, true_answer
+from benchmark.inference import run_loop
 from benchmark.models import InductiveModel
 from benchmark.sizes import is_text, letters, lines
-from benchmark.tasks import find_task
+from benchmark.tasks import Answer, find_task
 from benchmark.tasks.icdar_blocks import SIZES, looks
 
 LIMITS = (0.0, 0.5, 0.65, 0.75, 0.8, 0.85, 0.9)
@@ -37,17 +37,13 @@ def main(weights: str, data: Path) -> None:
     dataset = open_part(task, task.train, data)
     model = cast(InductiveModel, load_model(find_weights(weights))[1].eval())
     samples = list(dataset)
-    read: list[list[Trace]] = []
-    with torch.no_grad():
-        for sample in samples:
-            read.append(run_loop(model, image_batch(np.stack(looks(sample)))))
-    truths = [list(map(bytes.decode, sample["line_text"].tolist())) for sample in samples]
+    read = [run_loop(model, image_batch(np.stack(looks(sample)))) for sample in samples]
+    truths = [true_answer(task, sample) for sample in samples]
     lengths = dataset.column(task.scored_by)
 
-    def show(name: str, said: list[list[str]]) -> None:
-        answers = [(k, a, t) for k, (a, t) in enumerate(zip(said, truths, strict=True))]
-        scores = score(task, lengths, list(answers))
-        figures = " ".join(f"{name} {scores[name]['all'].value:5.1f}" for name in scores)
+    def show(name: str, said: Sequence[Answer]) -> None:
+        scores = score(task, lengths, list(zip(range(len(said)), said, truths, strict=True)))
+        figures = " ".join(f"{metric} {scores[metric]['all'].value:5.1f}" for metric in scores)
         print(f"{name:32} {figures}", flush=True)
 
     for k, size in enumerate(SIZES):

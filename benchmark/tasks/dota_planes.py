@@ -108,7 +108,7 @@ def repaint(image: Array, centres: Array, sizes: Array, rng: np.random.Generator
     for (cx, cy), size in zip(centres, sizes, strict=True):
         away = np.sqrt((x - cx) ** 2 + (y[:, None] - cy) ** 2) / size
         paint = one if rng.random() < 0.7 else _paint(rng)
-        share += (paint - 1 - (share - 1)) * np.clip(2.2 - 2 * away, 0, 1)
+        share += (paint - share) * np.clip(2.2 - 2 * away, 0, 1)
     painted: Array = ground + (image - ground) * share[..., None]
     return painted.clip(0, 255).astype(np.uint8)
 

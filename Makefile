@@ -3,6 +3,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
+# Tests of a file share what they make, so files go side by side, one for each core.
+SIDE := -n logical --dist loadfile
 # A shorter training, to try the demo itself: make demo STEPS=20
 STEPS :=
 RUNS := $(DEMO)/runs$(STEPS:%=-%)
@@ -39,7 +41,7 @@ demo: .venv/installed-bench
 	  $(BIN)/python -m webbrowser -t "file://$(CURDIR)/$(DEMO)/report.html"; fi
 
 test: check quick
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest $(SIDE) -m slow
 
 # Seconds: style, types, then the quick tests.
 check: .venv/installed-dev
@@ -48,7 +50,7 @@ check: .venv/installed-dev
 	$(BIN)/mypy
 
 quick: check
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest $(SIDE) -m "not slow"
 
 # Every script prints ratios; docs/PERFORMANCE.md is what they printed.
 perf: .venv/installed-dev

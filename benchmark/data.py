@@ -53,6 +53,7 @@ class CountingBatch(Batch):
 
     centres: Tensor  # (N, K, 2) x and y in pixels; rows from the length on are padding
     sigmas: Tensor  # (N,) width of the memory's peaks in pixels
+    sizes: Tensor  # (N, K) of the objects in pixels, 0 where the task does not say
 
 
 def data_file(task: Task, part: Part, folder: Path) -> Path:
@@ -102,7 +103,9 @@ def make_batch(
     if task.kind == "counting":
         sigmas = torch.tensor([float(s["sigma"]) for s in samples])
         centres = torch.from_numpy(_stack([s["centres"] for s in samples]))
-        return CountingBatch(centres=centres, sigmas=sigmas, **common)
+        unknown = np.zeros(centres.shape[1], np.float32)
+        sizes = torch.from_numpy(_stack([s.get("object_size", unknown) for s in samples]))
+        return CountingBatch(centres=centres, sigmas=sigmas, sizes=sizes, **common)
     steps = torch.from_numpy(_stack([s["steps"] for s in samples]).astype(np.int64))
     assert task.line_texts is not None and task.line_quads is not None
     quads = torch.from_numpy(_stack([task.line_quads(s) for s in samples]))

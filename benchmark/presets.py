@@ -65,7 +65,8 @@ _TOY: dict[str, Any] = {
 }  # fmt: skip
 
 # Which of the remaining planes are counted already is easier to tell than what a plane is.
-_PLANES: dict[str, Any] = {"photo": True, "width": 48, "step": 32}
+# Tails and wings of large planes lie 15 pixels from the mark that says they are counted.
+_PLANES: dict[str, Any] = {"photo": True, "width": 48, "step": 32, "reach": 2}
 
 # Statistics of eight blocks are noisy: the finder's normalisations follow them slowly.
 _TEXT: dict[str, Any] = {"momentum": 0.05}

@@ -19,6 +19,10 @@ from photos import PHOTOS, PhotoRecipe
 # Tests draw with the faces of the pinned Python packages, whatever fonts are installed here.
 os.environ["IVL_FONTS"] = "/nonexistent"
 
+# Tests that go side by side have a core each; torch reads this when it is first imported.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # Time limits of single examples would make tests fail on a busy machine.
 settings.register_profile("ivl", deadline=None)
 settings.load_profile("ivl")

@@ -129,7 +129,7 @@ def test_counting_steps_are_all_steps_in_random_order() -> None:
         torch.zeros(2, 3, 40, 40), torch.tensor([2, 3]),
         [np.random.default_rng(k) for k in (0, 1)],
         torch.tensor([[[8.0, 8], [30, 8], [0, 0]], [[8, 8], [30, 8], [8, 30]]]),
-        torch.full((2,), 2.0),
+        torch.full((2,), 2.0), torch.zeros(2, 3),
     )  # fmt: skip
     given = counting_steps(batch, every=True)
     assert given.steps.sample.tolist() == [0, 0, 0, 1, 1, 1, 1]
@@ -143,6 +143,22 @@ def test_counting_steps_are_all_steps_in_random_order() -> None:
         assert tops == count
     assert given.memory[[0, 3]].sum() == 0 and given.target[[2, 6]].sum() == 0
     assert given.steps.mean(torch.arange(7.0), 2).tolist() == [1.0, 4.5]
+
+
+def test_what_was_counted_lies_off_by_a_share_of_its_size() -> None:
+    """A small object by no more than the jitter, a large one by as much more as it is larger."""
+    off = []
+    for seed in range(100):
+        batch = CountingBatch(
+            torch.zeros(1, 3, 96, 96), torch.tensor([2]), [np.random.default_rng(seed)],
+            torch.tensor([[[24.0, 48], [72, 48]]]), torch.full((1,), 2.0),
+            torch.tensor([[6.0, 36]]),
+        )  # fmt: skip
+        memory = counting_steps(batch, every=True, jitter=1.0).memory[-1:]  # both are counted
+        halves = torch.cat(memory.split(48, 2))
+        off.append(strongest_peak(halves).centre - torch.tensor([24.0, 48]))
+    small, large = torch.stack(off).abs().amax((0, 2)).tolist()
+    assert 0.8 < small <= 1.1 and 2.4 < large <= 3.1
 
 
 def test_one_step_is_drawn_evenly() -> None:

@@ -79,7 +79,8 @@ def test_every_model_learns_and_answers(task, name: str, preset: str) -> None:
     images, lengths = torch.rand(2, task.channels, 72, 64), torch.tensor([1, 2])
     if task.kind == "counting":
         centres = torch.tensor([[[20.0, 20], [0, 0]], [[20, 20], [40, 50]]])
-        batch = CountingBatch(images, lengths, rngs, centres, torch.full((2,), 2.5))
+        batch = CountingBatch(images, lengths, rngs, centres, torch.full((2,), 2.5),
+                              torch.zeros(2, centres.shape[1]))  # fmt: skip
     else:
         steps = torch.zeros(2, 72, 64, dtype=torch.int64)
         steps[:, 8:28, 5:60] = 1

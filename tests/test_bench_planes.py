@@ -70,7 +70,7 @@ def test_no_plane_becomes_too_small_to_be_tested_on() -> None:
     apart = np.hypot(*(CENTRES[0] - CENTRES[1]))
     shrunk = []
     for seed in range(60):
-        _, moved = augment(crop(), CENTRES, SIZES, np.random.default_rng(seed))
+        _, moved, _ = augment(crop(), CENTRES, SIZES, np.random.default_rng(seed))
         shrunk.append(np.hypot(*(moved[0] - moved[1])) / apart)
     assert min(shrunk) * SIZES.min() >= min(_SMALLEST, SIZES.min() / np.sqrt(2)) - 1e-3
     assert max(shrunk) <= 1 + 1e-6

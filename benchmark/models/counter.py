@@ -104,10 +104,12 @@ class FastCounter(Counter):
     def __init__(
         self, channels: int, width: int = 48, sigma: float = 2.5, jitter: float = 1.5,
         stop_share: float = 0.1, every: bool = True, photo: bool = False, step: int = 0,
+        reach: int = 1,
     ) -> None:  # fmt: skip
         """`jitter` moves what has been counted, in pixels; `every`: all steps of an image are
         trained at once, or one at random; `photo`: the encoder is that for photographs; `step`:
-        channels of what is done at every step, by default as many as the encoder's."""
+        channels of what is done at every step, by default as many as the encoder's; `reach`: a
+        mark in the memory is seen from 8 · reach + 4 pixels away."""
         super().__init__(sigma)
         self.jitter, self.stop_share, self.every = jitter, stop_share, every
         # What is a plane in doubt is one to be seen from several sides.
@@ -117,7 +119,7 @@ class FastCounter(Counter):
         self.encoder = fast_encoder(channels, width, photo)
         self.join = nn.Conv2d(width, step, 3, padding=1)
         self.memory = nn.Conv2d(4, step, 3, padding=1, bias=False)
-        self.mix = PlainUnit(step)
+        self.mix = PlainUnit(step, 3, reach)
         self.head = nn.Conv2d(step, 4, 1)
         # Nearly nothing is a peak, to begin with.
         assert self.head.bias is not None

@@ -82,10 +82,11 @@ class PaperReader(InductiveModel):
 
     def __init__(
         self, channels: int, alphabet: str, size: PaperSize = TOY, gamma: float = 0.001,
-        init: str = "gaussian",
+        init: str = "gaussian", jitter: float = 0.0,
     ) -> None:  # fmt: skip
+        """`jitter` moves the memory's edges in training, in pixels; the paper speaks of none."""
         super().__init__()
-        self.gamma = gamma
+        self.gamma, self.jitter = gamma, jitter
         self.tokens = Tokens(alphabet)
         self.encoder = size.encoder(channels + 1)
         self.decoder = AttentionLstm(size.features, len(self.tokens), size.state, size.embedding)
@@ -114,7 +115,7 @@ class PaperReader(InductiveModel):
     def loss(self, batch: Batch) -> Tensor:
         """-log p(y_t) + γ ‖m_t + Δm_t − m_{t+1}‖², for one step of each sample."""
         assert isinstance(batch, ReadingBatch)
-        given = reading_steps(batch, every=False)
+        given = reading_steps(batch, every=False, jitter=self.jitter)
         features = self.features(batch.images, given.memory)
         rows = [
             [self.tokens.end_block] if last else self.tokens.line(text)

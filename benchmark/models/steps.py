@@ -10,6 +10,10 @@ from torch import Tensor
 from benchmark.data import CountingBatch, ReadingBatch
 from benchmark.models.peaks import draw_peaks
 
+# Where the middle of an object is can be told to the same fraction of a pixel up to this size,
+# and to the same fraction of its size beyond.
+_EXACT = 12.0
+
 
 @dataclass(frozen=True)
 class Steps:
@@ -46,16 +50,17 @@ class CountingSteps:
 
 
 def counting_steps(batch: CountingBatch, every: bool, jitter: float = 0.0) -> CountingSteps:
-    """Objects in random order; those counted lie up to `jitter` pixels off in the memory, as
-    they will when the model has placed them itself."""
+    """Objects in random order; those counted lie up to `jitter` pixels off in the memory, or
+    farther if they are large, as they will when the model has placed them itself."""
     steps = draw_steps(batch.lengths, batch.rngs, every)
     size = (batch.images.shape[2], batch.images.shape[3])
     n, most, _ = batch.centres.shape
     ranks = np.zeros((n, most), np.int64)  # the when of each object
     moved = np.zeros((n, most, 2), np.float32)
+    reach = np.maximum(1.0, batch.sizes.cpu().numpy() / _EXACT) * jitter  # (n, most)
     for i, (length, rng) in enumerate(zip(batch.lengths.tolist(), batch.rngs, strict=True)):
         ranks[i, :length] = rng.permutation(length)
-        moved[i, :length] = rng.uniform(-jitter, jitter, (length, 2))
+        moved[i, :length] = rng.uniform(-1, 1, (length, 2)) * reach[i, :length, None]
     device = batch.images.device
     rank = torch.from_numpy(ranks).to(device)[steps.sample]  # (M, K)
     there = torch.arange(most, device=device) < batch.lengths[steps.sample, None]

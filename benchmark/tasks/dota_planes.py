@@ -45,13 +45,14 @@ def shown(sample: Sample, rng: np.random.Generator | None) -> Sample:
     """The crop itself; in training another photograph of the same planes."""
     if rng is None:
         return sample
-    image, centres = augment(sample.image, sample["centres"], sample["object_size"], rng)
-    return Sample({**sample, "image": image, "centres": centres}, sample.sequence)
+    image, centres, sizes = augment(sample.image, sample["centres"], sample["object_size"], rng)
+    shown = {"image": image, "centres": centres, "object_size": sizes}
+    return Sample({**sample, **shown}, sample.sequence)
 
 
 def augment(
     image: Array, centres: Array, sizes: Array, rng: np.random.Generator
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array, Array]:
     """Another photograph of the same planes: turned, farther away, among other things, in other
     light.
 
@@ -62,7 +63,7 @@ def augment(
     changed = add_clutter(changed, centres, sizes, rng)
     if rng.random() < 0.5:
         changed = repaint(changed, centres, sizes, rng)
-    return other_film(changed, rng), centres
+    return other_film(changed, rng), centres, sizes
 
 
 def move(
@@ -91,7 +92,7 @@ def move(
         borderMode=cv2.BORDER_CONSTANT, borderValue=ground,
     )  # fmt: skip
     moved = (centres @ matrix.T + offset).astype(np.float32)
-    return warped, moved, scale * sizes
+    return warped, moved, (scale * sizes).astype(np.float32)
 
 
 def repaint(image: Array, centres: Array, sizes: Array, rng: np.random.Generator) -> Array:

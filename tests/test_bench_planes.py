@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from torch.nn.functional import avg_pool2d, max_pool2d
 
 from benchmark.models import build_model
+from benchmark.models.counter import lowest_counted
 from benchmark.models.counting_encoders import PhotoEncoder, contrast, even
+from benchmark.models.peaks import draw_peaks
 from benchmark.presets import training_for
 from benchmark.tasks import find_task
 from benchmark.tasks.dota_planes import (
@@ -131,3 +134,39 @@ def test_a_faint_square_stands_out_as_a_clear_one_does() -> None:
     faint = 0.5 + (image - 0.5) / 4
     there, faintly = contrast(image), contrast(faint)
     assert faintly[0, 0, 28:36, 28:36].mean() > 0.7 * there[0, 0, 28:36, 28:36].mean()
+
+
+def test_the_lowest_that_was_counted_is_that_of_the_marks() -> None:
+    """However high what is left is, and whatever the marks' places between the cells."""
+    centres = torch.tensor([[[20.3, 30.8], [29.0, 31.0], [50.5, 12.2]]])
+    sigmas, size = torch.tensor([2.5]), (48, 64)
+    heights = torch.tensor([[0.9, 0.6, 0.2]])
+    first = avg_pool2d(draw_peaks(centres, heights, sigmas, size)[:, None], 2)[:, 0]
+    for counted, lowest in (([], 0.0), ([0], 0.9), ([0, 1], 0.6), ([0, 1, 2], 0.2)):
+        shown = torch.tensor([[float(k in counted) for k in range(3)]])
+        memory = draw_peaks(centres, shown, sigmas, size)
+        assert float(lowest_counted(first, memory)[0]) == pytest.approx(lowest, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("heights", "count"),
+    [([0.9, 0.8, 0.3], 2), ([0.5, 0.4, 0.3], 3), ([0.3, 0.16, 0.14], 2), ([0.14, 0.1, 0.1], 0)],
+)
+def test_counting_ends_where_certainty_drops(
+    heights: list[float], count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether a peak is a plane depends on how high those counted were in the same photograph."""
+    centres, sigmas = torch.tensor([[[16.0, 16], [48, 16], [32, 48]]]), torch.tensor([2.5])
+    task = find_task("dota-planes")
+    model = build_model("inductive", task, "fast", training_for(task, "inductive", "fast").model)
+
+    def heat(seen: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
+        left = [
+            h * (memory[0, int(y), int(x)] < 0.5)
+            for h, (x, y) in zip(heights, centres[0], strict=True)
+        ]
+        peaks = draw_peaks(centres, torch.tensor([left]), sigmas, (64, 64))
+        return max_pool2d(peaks, 2)
+
+    monkeypatch.setattr(model, "heat", heat)
+    assert model.eval().predict(torch.rand(1, 3, 64, 64)) == [count]

@@ -9,6 +9,7 @@ from torch.nn.functional import (
     binary_cross_entropy_with_logits,
     interpolate,
     logsigmoid,
+    max_pool2d,
     pixel_shuffle,
     pixel_unshuffle,
     relu,
@@ -29,10 +30,14 @@ _VIEWS: tuple[View, ...] = tuple(
     (swapped, over) for swapped in (False, True) for over in ((), (-1,), (-2,), (-2, -1))
 )
 
-# Peaks of photographs that are lower are none. Training learns a higher limit, but where it was
-# not trained a counter is less sure of what is there, and hardly surer of what is not: of 0.15 to
-# 0.5, this was best on training images that a shorter training had not seen (perf/held_out.py).
-_LEAST = 0.25
+# Where it was not trained a counter is less sure of what is there, by how much depends on the
+# photograph, and what is none is taken for something with little certainty everywhere. So a peak
+# of a photograph is none if it is much lower than the lowest of those that were counted, or lower
+# than any should be. Both limits were chosen on training images that a shorter training had not
+# seen (perf/held_out.py).
+_SHARE, _LEAST = 0.45, 0.15
+# Peaks of the memory are 1 high; what is lower lies between two of them.
+_MARK = 0.5
 
 
 class Counter(InductiveModel):
@@ -114,7 +119,7 @@ class FastCounter(Counter):
         self.jitter, self.stop_share, self.every = jitter, stop_share, every
         # What is a plane in doubt is one to be seen from several sides.
         self.views = _VIEWS if photo else _VIEWS[:1]
-        self.least = _LEAST if photo else None
+        self.photo, self.share, self.least = photo, _SHARE, _LEAST
         step = step or width
         self.encoder = fast_encoder(channels, width, photo)
         self.join = nn.Conv2d(width, step, 3, padding=1)
@@ -132,9 +137,14 @@ class FastCounter(Counter):
 
     def encode(self, images: Tensor) -> Tensor:
         """What is seen in all views of an image, one after the other in the channels, and each
-        turned back, since views of an image that is no square differ in shape."""
+        turned back, since views of an image that is no square differ in shape. Of a photograph,
+        also what there is to count before anything was."""
         padded = whole(images)
-        return torch.cat([unturn(self.look(turn(padded, v)), v) for v in self.views], 1)
+        seen = torch.cat([unturn(self.look(turn(padded, v)), v) for v in self.views], 1)
+        if not self.photo:
+            return seen
+        first = self.heat(seen, torch.zeros_like(padded[:, 0]))
+        return torch.cat([seen, pixel_unshuffle(first[:, None], 2)], 1)
 
     def maps(self, encoded: Tensor, memory: Tensor) -> Tensor:
         """Logits of Δm, (N, H/2, W/2). Four neighbours there are channels within."""
@@ -143,19 +153,25 @@ class FastCounter(Counter):
         logits: Tensor = pixel_shuffle(self.head(relu(mixed)), 2)[:, 0]
         return logits.float()  # of whatever precision the layers are
 
+    def heat(self, seen: Tensor, memory: Tensor) -> Tensor:
+        """Δm, the mean of all views, (N, H/2, W/2)."""
+        views = zip(self.views, seen.chunk(len(self.views), 1), strict=True)
+        maps = [unturn(self.maps(turn(x, view), turn(memory, view)), view) for view, x in views]
+        return torch.stack(maps).mean(0).sigmoid()
+
     def step(self, encoded: Tensor, memory: Tensor) -> Step:
         padded = whole(memory)
-        seen = [
-            unturn(self.maps(turn(features, view), turn(padded, view)), view)
-            for view, features in zip(self.views, encoded.chunk(len(self.views), 1), strict=True)
-        ]
-        heat = torch.stack(seen).mean(0).sigmoid()  # (N, H/2, W/2)
-        stop = self.stop_logit(heat).sigmoid()
-        if self.least is not None:
-            stop = (self.stop_weight * (heat.amax((1, 2)) - self.least)).sigmoid()
+        if self.photo:
+            seen, first = encoded[:, :-4], pixel_shuffle(encoded[:, -4:], 2)[:, 0]
+            heat = self.heat(seen, padded)
+            limit = (self.share * lowest_counted(first, padded)).clamp(min=self.least)
+            stop = self.stop_weight * (heat.amax((1, 2)) - limit)
+        else:
+            heat = self.heat(encoded, padded)
+            stop = self.stop_logit(heat)
         full = interpolate(heat[:, None], scale_factor=2.0, mode="bilinear")[:, 0]
         _, height, width = memory.shape
-        return Step(full[:, :height, :width], stop)
+        return Step(full[:, :height, :width], stop.sigmoid())
 
     def loss(self, batch: Batch) -> Tensor:
         """All steps of each sample: a focal loss on the peaks, and whether to stop."""
@@ -168,6 +184,16 @@ class FastCounter(Counter):
         )
         losses = focal_loss(logits, target) + self.stop_share * stop
         return given.steps.mean(losses, len(batch.images))
+
+
+def lowest_counted(first: Tensor, memory: Tensor) -> Tensor:
+    """How high the lowest of the peaks that are in the memory (N, H, W) was at first, when none
+    was (N, H/2, W/2); 0 where none is yet."""
+    marks = max_pool2d(memory, 2)
+    tops = (marks > _MARK) & (marks == max_pool2d(marks, 3, 1, 1))
+    # A mark lies where its peak was highest, but for a fraction of a cell.
+    heights = torch.where(tops, max_pool2d(first, 3, 1, 1), torch.inf).amin((1, 2))
+    return torch.where(heights.isinf(), 0.0, heights)
 
 
 def turn(maps: Tensor, view: View) -> Tensor:

@@ -122,6 +122,8 @@ def test_a_counter_adds_one_peak_a_step() -> None:
     memory = model.update(torch.zeros(1, 40, 40), delta)
     assert float(memory[0, 30, 30]) > 0.9 and float(memory[0, 10, 10]) < 0.01
     assert strongest_peak(memory).centre[0].tolist() == pytest.approx([30, 30], abs=0.1)
+    # What is counted is not counted again: the loop ends where nothing changes.
+    assert torch.equal(model.update(memory, delta), memory)
 
 
 def test_counting_steps_are_all_steps_in_random_order() -> None:

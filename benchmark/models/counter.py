@@ -36,6 +36,8 @@ _VIEWS: tuple[View, ...] = tuple(
 # than any should be. Both limits were chosen on training images that a shorter training had not
 # seen (perf/held_out.py).
 _SHARE, _LEAST = 0.45, 0.15
+# Memory beyond which a place is counted already: within two thirds of a peak's sigma of a mark.
+_COUNTED = 0.8
 # Peaks of the memory are 1 high; what is lower lies between two of them.
 _MARK = 0.5
 
@@ -58,10 +60,13 @@ class Counter(InductiveModel):
         return self.stop_weight * delta.amax((1, 2)) + self.stop_bias
 
     def update(self, memory: Tensor, delta: Tensor) -> Tensor:
-        """A peak where Δm is highest: one of those that remain."""
+        """A peak where Δm is highest: one of those that remain. Where one is already nothing is
+        added, so that a model which does not see its own marks stalls instead of going on."""
         n, height, width = memory.shape
         peak = strongest_peak(delta)
-        shown = memory.new_ones(n, 1)
+        x, y = peak.centre.long().unbind(1)
+        there = memory[torch.arange(n, device=memory.device), y, x]
+        shown = (there < _COUNTED).to(memory)[:, None]
         sigmas = memory.new_full((n,), self.sigma)
         return memory + draw_peaks(peak.centre[:, None], shown, sigmas, (height, width))
 

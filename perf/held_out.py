@@ -35,7 +35,7 @@ from ivl_shards.reader import Dataset
 HELD = 0.18  # of the training images
 COUNTS = tuple(range(3, 11))
 # Share and least height.
-LIMITS = ((0.0, 0.25), (0.45, 0.1), (0.35, 0.15), (0.45, 0.15), (0.55, 0.15), (0.45, 0.2))
+LIMITS = ((0.0, 0.25), (0.45, 0.15), (0.35, 0.25), (0.45, 0.25), (0.55, 0.25), (0.45, 0.35))
 
 
 def crops_to_count(train: Dataset, data: Path) -> Dataset:

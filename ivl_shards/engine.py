@@ -298,8 +298,11 @@ def _results(executor: Executor | None, jobs: list[Job]) -> Iterator[Job]:
                 check()
                 yield make_shard(job)
         return
-    futures: list[Future[Job]] = [executor.submit(make_shard, job) for job in jobs]
+    futures: list[Future[Job]] = []
     try:
+        # A pool may break while jobs are still being handed to it.
+        for job in jobs:
+            futures.append(executor.submit(make_shard, job))
         for future in as_completed(futures):
             yield future.result()
     except BrokenProcessPool:

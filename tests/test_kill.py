@@ -4,8 +4,11 @@ import os
 import signal
 import subprocess
 import time
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -13,7 +16,7 @@ import pytest
 from conftest import hear_ctrl_c, tool
 from ivl_shards import generate, open_dataset
 from ivl_shards.engine import _ctrl_c_noted
-from ivl_shards.errors import UserError
+from ivl_shards.errors import Stopped, UserError
 from ivl_shards.verify import problems
 from shapes_gen import COLOURED, ColouredRecipe
 
@@ -85,6 +88,21 @@ def test_workers_do_not_outlive_a_killed_run(tmp_path: Path) -> None:
     while any(alive(pid) for pid in workers) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(alive(pid) for pid in workers)
+
+
+class Broken(ProcessPoolExecutor):
+    """A pool whose workers have died before it was given all its jobs."""
+
+    def submit(self, *arguments: object, **options: object) -> NoReturn:
+        raise BrokenProcessPool
+
+
+def test_a_worker_killed_before_all_jobs_are_given_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ivl_shards.engine.ProcessPoolExecutor", Broken)
+    with pytest.raises(Stopped, match="worker process died"):
+        generate(COLOURED, RECIPE, tmp_path / "out.h5", workers=2)
 
 
 def alive(pid: int) -> bool:

@@ -230,6 +230,23 @@ def test_the_page_fits_a_phone_the_dark_and_paper(whole: Path, browser) -> None:
 
 
 @pytest.mark.browser
+def test_a_long_name_leaves_the_figures_in_sight(here: Path, browser, tmp_path: Path) -> None:
+    copies(here, tmp_path / "runs", THREE, range(1))
+    (result,) = (tmp_path / "runs").rglob("result.json")
+    about = json.loads(result.read_text())
+    about["changes"] = [f"option{k}=value" for k in range(12)]
+    result.write_text(json.dumps(about))
+    path = write(here, tmp_path / "page.html", tmp_path / "runs")
+    page, _ = open_page(browser, path, viewport={"width": 1200, "height": 900})
+    assert "option11=value" in page.inner_text("table.first")
+    assert page.evaluate(
+        "[...document.querySelectorAll('table.first')]"
+        ".every(table => table.scrollWidth <= table.parentElement.clientWidth)"
+    )
+    page.close()
+
+
+@pytest.mark.browser
 def test_twenty_runs_are_small_and_quick(here: Path, browser, tmp_path: Path) -> None:
     for name, seeds in ((THREE, range(5)), (READER, range(10)), (FOUR, range(5))):
         copies(here, tmp_path / "runs", name, seeds)

@@ -1,106 +1,33 @@
-"""The report: what it is made of, and the page in a real browser."""
+"""The report: what it is made of."""
 
-import base64
-import io
 import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from reports import FOUR, READER, THREE, copies, data_of, make_runs, write
 
-from benchmark.bench import run_one
-from benchmark.decoding import Decoding
-from benchmark.presets import training_for
-from benchmark.processes import join_processes
-from benchmark.report import find_entries, write_page
+from benchmark.report import find_entries
 from benchmark.report.picks import pick_rows
 from benchmark.report.recording import map_sheet, record_loop
 from benchmark.report.tables import line_hues, task_tables
-from benchmark.run import Config
 from benchmark.tasks import find_task
-from conftest import assert_one_line, complaints_of
-from shapes_gen import ColouredRecipe, ToyRecipe, generate
+from conftest import assert_one_line
 from threes import Endless, Three
-
-torch.set_num_threads(1)  # the models are tiny: more only wait for each other
-
-THREE = "coloured-shapes-threes.Three-fast-seed0"
-FOUR = "coloured-shapes-threes.Four-fast-seed0"
-READER = "toy-shapes-inductive-fast-seed0"
 
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with `data`, `runs` and `results` of tiny models."""
-    folder = tmp_path_factory.mktemp("report")
-    data = folder / "data"
-    data.mkdir()
-    for split, counts in (("train", (3, 4)), ("test", (3, 5))):
-        coloured = ColouredRecipe(counts, 20, split=split, size=48)
-        generate(coloured, data / f"coloured-shapes-{split}.h5", workers=1)
-        toy = ToyRecipe((2, 3), 20, split=split)
-        generate(toy, data / f"toy-shapes-{split}.h5", workers=1)
-    for task, model in (
-        ("coloured-shapes", "threes:Three"), ("coloured-shapes", "threes:Four"),
-        ("toy-shapes", "inductive"), ("toy-shapes", "threes:Same"),
-    ):  # fmt: skip
-        training = training_for(find_task(task), model, "fast", {"steps": 2, "batch": 2})
-        config = Config(task, model, "fast", 0, training)
-        with join_processes("cpu") as one:
-            run_one(
-                config, (), data, folder / "runs", folder / "results", one, 60, True, Decoding()
-            )
-    return folder
-
-
-def write(here: Path, out: Path, *places: Path, samples: int = 4, data: str = "data") -> Path:
-    entries, unfinished = find_entries(places)
-    write_page(entries, unfinished, out, here / data, samples)
-    return out
+    return make_runs(tmp_path_factory.mktemp("report"))
 
 
 @pytest.fixture(scope="module")
 def whole(here: Path) -> Path:
     """The page of all runs."""
     return write(here, here / "page.html", here / "runs")
-
-
-def data_of(page: Path) -> dict[str, Any]:
-    """What stands in a page."""
-    text = page.read_text("utf-8").split('id="data">')[1].split("</script>")[0]
-    found: dict[str, Any] = json.loads(text)
-    return found
-
-
-def copies(here: Path, to: Path, name: str, seeds: range) -> None:
-    """A run with other seeds."""
-    for seed in seeds:
-        copy = to / name.replace("seed0", f"seed{seed}")
-        shutil.copytree(here / "runs" / name, copy)
-        for path in (copy / "config.json", copy / "result.json"):
-            values = json.loads(path.read_text())
-            values.get("config", values)["seed"] = seed
-            path.write_text(json.dumps(values))
-
-
-def open_page(browser, path: Path, **options) -> tuple[Any, list[str]]:
-    page = browser.new_page(**options)
-    complaints = complaints_of(page)
-    page.goto(path.as_uri())
-    page.wait_for_selector("#coloured-shapes .player[data-shown='0:0:0']")
-    return page, complaints
-
-
-def canvas(page, place: int) -> np.ndarray:
-    """What a panel of the player of coloured shapes shows, (H, W, 3)."""
-    stage = page.locator("#coloured-shapes .stage canvas").nth(place)
-    url = stage.evaluate("canvas => canvas.toDataURL()")
-    return np.asarray(Image.open(io.BytesIO(base64.b64decode(url.split(",")[1]))).convert("RGB"))
 
 
 def test_a_reader_off_the_shelf_has_a_row_and_is_not_played(here: Path, tmp_path: Path) -> None:
@@ -122,149 +49,6 @@ def test_a_reader_off_the_shelf_has_a_row_and_is_not_played(here: Path, tmp_path
         READER: 2, "toy-shapes-ocr, on blocks": None,
     }  # fmt: skip
     assert not any("ocr" in line for line in task["player"]["absent"])
-
-
-@pytest.mark.browser
-def test_the_page_shows_all_of_it(whole: Path, browser) -> None:
-    page, complaints = open_page(browser, whole)
-    assert "4 runs on 2 tasks" in page.inner_text("#summary")
-    for name in ("toy-shapes", "coloured-shapes"):
-        lengths, losses = page.locator(f"#{name} .chart").all()
-        # The paper's two rows and our two, ours with their confidence bands.
-        assert lengths.locator("path.series").count() == 4
-        assert lengths.locator("path.band").count() == 2
-        assert lengths.locator("rect.shade").count() == 1
-        assert losses.locator("path.series").count() == 4
-        assert page.locator(f"#{name} .legend button").count() == 6
-    page.click("#coloured-shapes .legend button >> nth=0")
-    assert page.locator("#coloured-shapes .chart >> nth=0 >> path.series").count() == 3
-    ticks = page.locator("#toy-shapes .chart >> nth=0").locator("text")
-    assert "0.1" not in ticks.all_text_contents()
-    page.check("#toy-shapes input[type=checkbox]")
-    assert "0.1" in ticks.all_text_contents()
-    assert page.locator("#leaderboard tbody tr").count() == 8
-    assert complaints == []
-    page.close()
-
-
-@pytest.mark.browser
-def test_the_player_steps_as_the_model_did(whole: Path, browser) -> None:
-    page, complaints = open_page(browser, whole)
-    player = page.locator("#coloured-shapes .player")
-    # The model says three: samples of five are failures, and come first.
-    assert [b.inner_text() for b in player.locator(".samples button").all()] == [
-        "✗ 5 objects", "✗ 5 objects", "✗ 5 objects", "✓ 3 objects",
-    ]  # fmt: skip
-    assert player.locator(".answers tbody td").all_inner_texts() == ["count", "5", "3 ✗", "4 ✗"]
-    player.focus()
-    for step in range(4):
-        page.wait_for_selector(f"#coloured-shapes .player[data-shown='0:0:{step}']")
-        _, before, delta, picked, after = (canvas(page, k).any(2) for k in range(5))
-        assert before.sum() == step and before[0, :step].all()
-        assert delta.sum() == 3 - step
-        assert picked.sum() == (step < 3) and after.sum() == min(step + 1, 3)
-        said = page.inner_text("#coloured-shapes .stage output")
-        assert said == str(step + 1) if step < 3 else said.startswith("end")
-        page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowLeft")
-    page.wait_for_selector("#coloured-shapes .player[data-shown='0:0:2']")
-    assert page.locator(".otherwise:visible").count() == 0
-    page.keyboard.press("Home")
-    player.locator(".play").click()
-    page.wait_for_selector("#coloured-shapes .player[data-shown='0:0:1']")
-    player.locator(".samples button").last.click()
-    page.wait_for_selector("#coloured-shapes .player[data-shown='0:3:0']")
-    assert player.locator(".answers tbody td").all_inner_texts() == ["count", "3", "3", "4 ✗"]
-    player.locator(".strip button").nth(3).click()
-    page.wait_for_selector("#coloured-shapes .player[data-shown='0:3:3']")
-    assert player.locator(".next").is_disabled()
-    # Without a click, keys reach the player that one looks at.
-    page.evaluate("document.activeElement.blur()")
-    page.keyboard.press("ArrowLeft")
-    page.wait_for_selector("#coloured-shapes .player[data-shown='0:3:2']")
-    assert complaints == []
-    page.close()
-
-
-@pytest.mark.browser
-def test_tables_sort(whole: Path, browser) -> None:
-    page, complaints = open_page(browser, whole)
-
-    def column(k: int) -> list[str]:
-        return page.locator(f"#leaderboard tbody td:nth-child({k})").all_inner_texts()
-
-    page.click("#leaderboard thead button >> nth=3")
-    assert page.locator("#leaderboard th >> nth=3").get_attribute("aria-sort") == "ascending"
-    shown = [float(text) for text in column(4) if text != "–"]
-    assert shown == sorted(shown) and column(4)[len(shown) :] == ["–"] * (8 - len(shown))
-    page.focus("#leaderboard thead button >> nth=3")
-    page.keyboard.press("Enter")
-    again = [float(text) for text in column(4) if text != "–"]
-    assert again == shown[::-1] and column(4)[len(shown) :] == ["–"] * (8 - len(shown))
-    page.click("#leaderboard thead button >> nth=1")
-    assert column(2) == sorted(column(2))
-    assert complaints == []
-    page.close()
-
-
-@pytest.mark.browser
-def test_the_page_fits_a_phone_the_dark_and_paper(whole: Path, browser) -> None:
-    phone, complaints = open_page(browser, whole, viewport={"width": 360, "height": 740})
-    assert phone.evaluate("document.documentElement.scrollWidth") <= 360
-    assert complaints == []
-    phone.close()
-    page, complaints = open_page(browser, whole, color_scheme="dark")
-    ground = "getComputedStyle(document.body).backgroundColor"
-    assert page.evaluate(ground) == "rgb(22, 22, 24)"
-    page.emulate_media(media="print")
-    assert page.evaluate(ground) == "rgb(255, 255, 255)"
-    assert not page.is_visible("#coloured-shapes .stage")
-    assert page.is_visible("#coloured-shapes .strip")
-    # Whatever can be pressed says what it is.
-    assert page.evaluate(
-        "[...document.querySelectorAll('button, input, select')].filter(one => "
-        "!one.textContent && !one.ariaLabel && !one.labels?.length).length"
-    ) == 0  # fmt: skip
-    assert complaints == []
-    page.close()
-
-
-@pytest.mark.browser
-def test_a_long_name_leaves_the_figures_in_sight(here: Path, browser, tmp_path: Path) -> None:
-    copies(here, tmp_path / "runs", THREE, range(1))
-    (result,) = (tmp_path / "runs").rglob("result.json")
-    about = json.loads(result.read_text())
-    about["changes"] = [f"option{k}=value" for k in range(12)]
-    result.write_text(json.dumps(about))
-    path = write(here, tmp_path / "page.html", tmp_path / "runs")
-    page, _ = open_page(browser, path, viewport={"width": 1200, "height": 900})
-    assert "option11=value" in page.inner_text("table.first")
-    assert page.evaluate(
-        "[...document.querySelectorAll('table.first')]"
-        ".every(table => table.scrollWidth <= table.parentElement.clientWidth)"
-    )
-    page.close()
-
-
-@pytest.mark.browser
-def test_twenty_runs_are_small_and_quick(here: Path, browser, tmp_path: Path) -> None:
-    for name, seeds in ((THREE, range(5)), (READER, range(10)), (FOUR, range(5))):
-        copies(here, tmp_path / "runs", name, seeds)
-    path = write(here, tmp_path / "page.html", tmp_path / "runs", samples=6)
-    assert path.stat().st_size < 15e6
-    seconds = []
-    for _ in range(3):  # a busy machine may be slow once
-        page, complaints = open_page(browser, path)
-        seconds.append(
-            page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd") / 1000
-        )
-        assert "20 runs on 2 tasks" in page.inner_text("#summary")
-        assert page.locator("#toy-shapes select option").count() == 10
-        page.select_option("#toy-shapes select", "7")
-        page.wait_for_selector("#toy-shapes .player[data-shown='7:0:0']")
-        assert complaints == []
-        page.close()
-    assert min(seconds) < 2
 
 
 def test_a_result_counts_once_and_seeds_are_averaged(here: Path, tmp_path: Path) -> None:

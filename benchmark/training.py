@@ -13,13 +13,13 @@ import torch
 from torch import Tensor, nn
 
 from benchmark.data import make_batch, split_validation, training_batches
-from benchmark.interrupt import interrupt_held
 from benchmark.models import Model
 from benchmark.presets import Training
 from benchmark.processes import Processes
 from benchmark.run import Config, RunFolder
 from benchmark.tasks import Task
 from benchmark.weights import load_tensors, save_tensors
+from ivl_shards.interrupt import interrupt_held
 from ivl_shards.progress import Report, no_report
 from ivl_shards.reader import Dataset
 
@@ -91,8 +91,8 @@ def train(
             if processes.first and (now - saved >= save_every or ended or interrupt.asked):
                 save_checkpoint(folder.checkpoint, state)
                 saved = now
-            if interrupt.asked and not ended:
-                raise KeyboardInterrupt
+            if not ended:
+                interrupt.check()
             report(training.batch, f"loss {loss:.3f}")
     processes.wait()
     return state

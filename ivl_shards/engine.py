@@ -9,7 +9,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +19,15 @@ from ivl_shards.disk import TEMPORARY, explained, sync_folder
 from ivl_shards.errors import Damage, Foreign, Stopped, UserError
 from ivl_shards.generator import Generator
 from ivl_shards.index import stored_shards, write_index
+from ivl_shards.interrupt import Interrupt, interrupt_held
 from ivl_shards.layout import Layout, check_target, plan_layout
 from ivl_shards.recipe import Recipe, require
 from ivl_shards.shard import Job, is_done, make_shard, read_attributes
 from ivl_shards.writer import shard_writer
 
 Report = Callable[[int], None]
+
+_HEAR = 0.1  # seconds after which Ctrl-C is heard while workers work
 
 
 @dataclass(frozen=True)
@@ -263,48 +266,29 @@ def _start_worker() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-@contextlib.contextmanager
-def _ctrl_c_noted() -> Iterator[Callable[[], None]]:
-    """What to call between jobs. It raises if Ctrl-C was pressed and its exception got lost, as
-    happens in a library's callback or while something is taken apart."""
-    pressed = False
-
-    def note(number: int, frame: Any) -> None:
-        nonlocal pressed
-        pressed = True
-        raise KeyboardInterrupt
-
-    def check() -> None:
-        if pressed:
-            raise KeyboardInterrupt
-
-    # Whoever has set a handler of their own keeps it; only the main thread may set one.
-    ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield check
-        return
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield check
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 def _results(executor: Executor | None, jobs: list[Job]) -> Iterator[Job]:
     """Jobs as they get done."""
-    if executor is None:
-        with _ctrl_c_noted() as check:
+    with interrupt_held() as interrupt:
+        if executor is None:
             for job in jobs:
-                check()
-                yield make_shard(job)
-        return
+                yield make_shard(job, interrupt.check)
+        else:
+            yield from _results_of(executor, jobs, interrupt)
+        interrupt.check()
+
+
+def _results_of(executor: Executor, jobs: list[Job], interrupt: Interrupt) -> Iterator[Job]:
     futures: list[Future[Job]] = []
     try:
         # A pool may break while jobs are still being handed to it.
         for job in jobs:
             futures.append(executor.submit(make_shard, job))
-        for future in as_completed(futures):
-            yield future.result()
+        left = set(futures)
+        while left:
+            done, left = wait(left, _HEAR, FIRST_COMPLETED)
+            interrupt.check()
+            for future in done:
+                yield future.result()
     except BrokenProcessPool:
         raise Stopped(
             "a worker process died (out of memory?): finished shards are kept; run the same "

@@ -15,6 +15,7 @@ from ivl_shards.coco import write_coco
 from ivl_shards.disk import TEMPORARY, explained
 from ivl_shards.errors import Damage, UserError
 from ivl_shards.icdar import write_icdar
+from ivl_shards.interrupt import interrupt_held
 from ivl_shards.labels import plain
 from ivl_shards.outlines import Mismatch
 from ivl_shards.picture import picture_bytes, picture_ending, png
@@ -111,8 +112,10 @@ def export(dataset: Dataset, format_: str, out: Path, **options: Any) -> Iterato
     try:
         temporary.mkdir()
         (temporary / "dataset.json").write_bytes(about(dataset))
-        for done in FORMATS[format_](dataset, temporary, **options):
-            yield done
+        with interrupt_held() as interrupt:
+            for done in FORMATS[format_](dataset, temporary, **options):
+                interrupt.check()
+                yield done
         temporary.rename(out)
     except Mismatch as error:
         raise Damage(f"{dataset.path}: sample {done}: {error}") from None

@@ -1,6 +1,6 @@
 """Shard: the unit of work. One pure function makes one, here or on a cluster."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,8 +45,9 @@ class Job:
         return {**self.attributes, **self.generator.words(self.recipe, self.source)}
 
 
-def make_shard(job: Job) -> Job:
-    """Make the job's samples and write its file. The same job gives the same content anywhere."""
+def make_shard(job: Job, before: Callable[[], None] = lambda: None) -> Job:
+    """Make the job's samples and write its file. The same job gives the same content anywhere.
+    `before` is called before each sample, and may end the work."""
     schema = job.generator.stored_schema(job.recipe)
     with (
         _one_thread(),
@@ -54,6 +55,7 @@ def make_shard(job: Job) -> Job:
     ):
         make_sample = job.generator.start(job.recipe, job.source)
         for row in range(job.start, job.stop):
+            before()
             sample = make_sample(row)
             writer.append(with_dense_memory(sample) if job.recipe.dense_memory else sample)
     return job

@@ -3,10 +3,12 @@
 import os
 import signal
 import subprocess
+import sys
 import time
+import weakref
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -15,8 +17,8 @@ import pytest
 
 from conftest import hear_ctrl_c, tool
 from ivl_shards import generate, open_dataset
-from ivl_shards.engine import _ctrl_c_noted
 from ivl_shards.errors import Stopped, UserError
+from ivl_shards.interrupt import interrupt_held
 from ivl_shards.verify import problems
 from shapes_gen import COLOURED, ColouredRecipe
 
@@ -148,15 +150,46 @@ def test_ctrl_c_ends_cleanly_and_keeps_what_is_done(tmp_path: Path) -> None:
     assert made.rendered <= made.samples - 200 * done
 
 
-def test_a_ctrl_c_that_got_lost_is_found() -> None:
+@pytest.fixture
+def ctrl_c() -> Iterator[Callable[[], None]]:
+    """Presses it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with _ctrl_c_noted() as check:
-            check()
-            with suppress(KeyboardInterrupt):  # as a library's callback would
-                signal.raise_signal(signal.SIGINT)
-            with pytest.raises(KeyboardInterrupt):
-                check()
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    finally:
-        signal.signal(signal.SIGINT, before)
+    yield lambda: signal.raise_signal(signal.SIGINT)
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_waits_for_a_good_moment(ctrl_c: Callable[[], None]) -> None:
+    with interrupt_held() as interrupt:
+        interrupt.check()
+        ctrl_c()  # raises nothing, whatever is being done here
+        with pytest.raises(KeyboardInterrupt):
+            interrupt.check()
+        with pytest.raises(KeyboardInterrupt):  # the second does not wait
+            ctrl_c()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_in_a_callback_is_neither_lost_nor_a_traceback(
+    tmp_path: Path, ctrl_c: Callable[[], None], workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ignored: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
+    presses: list[weakref.ref[Gone]] = []
+
+    def report(samples: int) -> None:
+        # Python prints what a callback of a weak reference raises, and goes on.
+        if samples and not presses:
+            presses.append(weakref.ref(Gone(), lambda _: ctrl_c()))
+
+    with pytest.raises(KeyboardInterrupt):
+        generate(
+            COLOURED, RECIPE, tmp_path / "out.h5", workers=workers, shard_size=200, report=report
+        )
+    assert presses and not ignored
+    done = len(list((tmp_path / "out.shards").glob("*.h5")))
+    assert 1 <= done < RECIPE.total // 200
+
+
+class Gone:
+    """Something that is taken apart at once."""

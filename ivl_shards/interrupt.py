@@ -14,11 +14,20 @@ class Interrupt:
 
     asked: bool = False
 
+    def check(self) -> None:
+        """At a good moment: end, if the user wants to."""
+        if self.asked:
+            raise KeyboardInterrupt
+
 
 @contextmanager
 def interrupt_held() -> Iterator[Interrupt]:
     """Within, the first Ctrl-C is only noted, for whoever works to end at a good moment; the
-    second ends at once."""
+    second ends at once.
+
+    An exception that comes from a signal may come anywhere: in a callback or while something is
+    taken apart it is lost, and Python prints a traceback about it.
+    """
     held = Interrupt()
 
     def note(number: int, frame: Any) -> None:
@@ -26,10 +35,10 @@ def interrupt_held() -> Iterator[Interrupt]:
             raise KeyboardInterrupt
         held.asked = True
 
-    # Only the main thread may say what a signal does, and what a shell has told to ignore it
-    # (as in the background) goes on doing so.
+    # Only the main thread may say what a signal does, what a shell has told to ignore it (as in
+    # the background) goes on doing so, and what is not Python's (None) could not be put back.
     main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    if not main or signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None):
         yield held
         return
     before = signal.signal(signal.SIGINT, note)

@@ -88,13 +88,14 @@ def split_validation(task: Task, dataset: Dataset) -> tuple[Dataset, Dataset]:
 
 
 def make_batch(
-    task: Task, samples: Sequence[Sample], rngs: list[np.random.Generator], augment: bool = False,
-    words: bool = False,
+    task: Task, samples: Sequence[Sample], rngs: list[np.random.Generator],
+    others: Dataset | None = None, words: bool = False,
 ) -> Batch:  # fmt: skip
-    """Samples as one batch; smaller images are padded below and to the right."""
+    """Samples as one batch; smaller images are padded below and to the right. With all samples
+    to train on, these ones are changed at random."""
     if task.shown is not None:
-        draws = rngs if augment else [None] * len(samples)
-        samples = [task.shown(s, rng) for s, rng in zip(samples, draws, strict=True)]
+        draws = [None] * len(samples) if others is None else rngs
+        samples = [task.shown(s, rng, others) for s, rng in zip(samples, draws, strict=True)]
     common: dict[str, Any] = {
         "images": image_batch(_stack([s.image for s in samples])),
         "lengths": torch.tensor([s.length for s in samples]),
@@ -157,7 +158,7 @@ def training_batches(
         places = range(step * size + rank, (step + 1) * size, world)
         samples = [dataset[_shuffled(seed, len(dataset), p)] for p in places]
         rngs = [np.random.default_rng([seed, 1, p]) for p in places]
-        return make_batch(task, samples, rngs, augment, step < words)
+        return make_batch(task, samples, rngs, dataset if augment else None, step < words)
 
     # The next batch is made while the model works on this one.
     with ThreadPoolExecutor(1) as pool:

@@ -11,10 +11,14 @@ from benchmark.models.counting_encoders import PhotoEncoder, contrast, even
 from benchmark.models.peaks import draw_peaks
 from benchmark.presets import training_for
 from benchmark.tasks import find_task
-from benchmark.tasks.dota_planes import (
+from benchmark.tasks.aerial import (
+    _MOST,
     _SMALLEST,
+    Scene,
     add_clutter,
-    augment,
+    another_photograph,
+    borrow,
+    erased,
     move,
     other_film,
     repaint,
@@ -33,30 +37,83 @@ def crop() -> np.ndarray:
     return image
 
 
+SCENE = Scene(crop(), CENTRES, SIZES)
+
+
+def away(scene: Scene) -> np.ndarray:
+    """How far each pixel is from each plane, in sizes of it, (planes, H, W)."""
+    y, x = np.mgrid[:128, :128] + 0.5
+    cx, cy = scene.centres.T[..., None, None]
+    return np.hypot(x - cx, y - cy) / scene.sizes[:, None, None]
+
+
+def blue(image: np.ndarray) -> np.ndarray:
+    return image[..., 2].astype(float) - image[..., 0]
+
+
+def found(image: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """The middle of what is blue there."""
+    y, x = np.mgrid[:128, :128] + 0.5
+    weight = blue(image).clip(0) * near
+    return np.array([(weight * x).sum(), (weight * y).sum()]) / weight.sum()
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_centres_move_with_their_planes(seed: int) -> None:
-    changed, moved, sizes = move(crop(), CENTRES, SIZES, np.random.default_rng(seed))
-    assert changed.shape == (128, 128, 3) and changed.dtype == np.uint8
-    assert (moved > 0).all() and (moved < 128).all() and (sizes <= SIZES).all()
-    y, x = np.mgrid[:128, :128] + 0.5
-    for cx, cy in moved:
-        near = np.hypot(x - cx, y - cy) < 8
-        weight = (changed[..., 2].astype(float) - changed[..., 0]) * near
-        found = (weight * x).sum() / weight.sum(), (weight * y).sum() / weight.sum()
-        assert np.hypot(found[0] - cx, found[1] - cy) < 0.5
+    ground = np.full((128, 128, 3), 60, np.uint8) if seed % 2 else None
+    moved = move(SCENE, ground, np.random.default_rng(seed))
+    assert moved.image.shape == (128, 128, 3) and moved.image.dtype == np.uint8
+    assert (moved.centres > 0).all() and (moved.centres < 128).all()
+    assert (moved.sizes <= SIZES).all()
+    for centre, near in zip(moved.centres, away(moved) < 0.7, strict=True):
+        assert np.hypot(*(found(moved.image, near) - centre)) < 0.5
+
+
+def test_a_smaller_crop_lies_on_the_ground_it_is_given() -> None:
+    ground = np.full((128, 128, 3), (200, 40, 40), np.uint8)
+    seen = [move(SCENE, ground.copy(), np.random.default_rng(k)).image for k in range(20)]
+    assert any((image == ground).all(2).mean() > 0.2 for image in seen)
 
 
 def test_planes_are_repainted_and_nothing_else() -> None:
     image, other = crop(), False
-    y, x = np.mgrid[:128, :128] + 0.5
-    away = np.hypot(x - CENTRES[:, 0, None, None], y - CENTRES[:, 1, None, None])
-    far = (away > 1.2 * SIZES[:, None, None]).all(0)
+    far = (away(SCENE) > 1.2).all(0)
     for seed in range(20):
-        painted = repaint(image, CENTRES, SIZES, np.random.default_rng(seed))
+        painted = repaint(SCENE, np.random.default_rng(seed))
         assert np.array_equal(painted[far], image[far])
         assert (painted[30, 20] != image[30, 20]).any()
         other |= bool(painted[30, 20, 0] > 90)  # the other way round: redder than the ground
     assert other
+
+
+def test_planes_are_erased() -> None:
+    assert blue(SCENE.image).max() == 255
+    assert blue(erased(SCENE)).max() < 5
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_pieces_of_another_crop_bring_their_planes_or_none(seed: int) -> None:
+    """Every blue disc of the other crop that is laid here is a plane, with its centre and size;
+    those that are here already stay as they are."""
+    plain = Scene(np.full((128, 128, 3), 120, np.uint8), CENTRES[:1], SIZES[:1])
+    rng, scene = np.random.default_rng(seed), plain
+    for _ in range(6):
+        scene = borrow(scene, SCENE, rng)
+    assert 1 <= len(scene.centres) == len(scene.sizes) <= _MOST
+    assert np.array_equal(scene.centres[0], CENTRES[0])
+    near = away(scene)
+    assert (scene.image[near[0] < 0.75] == 120).all()
+    for centre, there in zip(scene.centres[1:], near[1:], strict=True):
+        assert np.hypot(*(found(scene.image, there < 0.6) - centre)) < 0.5
+    elsewhere = (near[1:] > 0.4).all(0)
+    assert blue(scene.image)[elsewhere].max() < 60
+
+
+def test_planes_are_borrowed_at_all() -> None:
+    scene, rng = SCENE, np.random.default_rng(0)
+    for _ in range(20):
+        scene = borrow(scene, SCENE, rng)
+    assert len(scene.centres) == _MOST
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -70,23 +127,16 @@ def test_other_film_loses_no_plane(seed: int) -> None:
 
 def test_no_plane_becomes_too_small_to_be_tested_on() -> None:
     """Beyond what turning the crop takes, which must stay in the image."""
-    apart = np.hypot(*(CENTRES[0] - CENTRES[1]))
-    shrunk = []
-    for seed in range(60):
-        _, moved, _ = augment(crop(), CENTRES, SIZES, np.random.default_rng(seed))
-        shrunk.append(np.hypot(*(moved[0] - moved[1])) / apart)
-    assert min(shrunk) * SIZES.min() >= min(_SMALLEST, SIZES.min() / np.sqrt(2)) - 1e-3
-    assert max(shrunk) <= 1 + 1e-6
+    scenes = [another_photograph(SCENE, SCENE, np.random.default_rng(seed)) for seed in range(60)]
+    smallest = min(float(scene.sizes.min()) for scene in scenes)
+    assert smallest >= min(_SMALLEST, SIZES.min() / np.sqrt(2)) - 1e-3
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_clutter_keeps_off_the_planes(seed: int) -> None:
-    image = crop()
-    cluttered = add_clutter(image, CENTRES, SIZES, np.random.default_rng(seed))
-    y, x = np.mgrid[:128, :128] + 0.5
-    for (cx, cy), size in zip(CENTRES, SIZES, strict=True):
-        there = np.hypot(x - cx, y - cy) < size
-        assert np.array_equal(cluttered[there], image[there])
+    cluttered = add_clutter(SCENE, np.random.default_rng(seed))
+    there = (away(SCENE) < 1).any(0)
+    assert np.array_equal(cluttered[there], SCENE.image[there])
 
 
 def test_the_encoder_sees_the_same_whatever_else_there_is() -> None:

@@ -206,7 +206,7 @@ def test_icdar_blocks_are_cut_and_laid_on_the_canvas(scenes: Path) -> None:
     batch = make_batch(task, samples, rngs)
     assert batch.images.shape == (len(samples), 3, *SIZE)
     assert all(set(line) <= set(task.alphabet) for lines in batch.texts for line in lines)
-    changed = make_batch(task, samples, rngs, augment=True)
+    changed = make_batch(task, samples, rngs, dataset)
     for one in (batch, changed):
         for k, sample in enumerate(samples):
             lines = one.steps[k].unique().tolist()

@@ -12,6 +12,7 @@ from benchmark.tasks.task import Part, Task
 from benchmark.tasks.text_blocks import ALPHABET, line_quads, line_texts
 from icdar_blocks import generate, group_split, plan_dataset
 from ivl_shards import Sample, UserError
+from ivl_shards.reader import Dataset
 from ivl_shards.schema import Array
 
 # Over the usual size, which is the first: around it lines are read best, as training's are.
@@ -41,7 +42,7 @@ def find_scenes(data: Path) -> Path:
     )
 
 
-def shown(sample: Sample, rng: np.random.Generator | None) -> Sample:
+def shown(sample: Sample, rng: np.random.Generator | None, others: Dataset | None = None) -> Sample:
     """A block on the canvas that readers know; in training as another photographer took it."""
     image = sample.image
     x0, y0, x1, y1 = np.moveaxis(sample["line_box"].astype(float), 1, 0)

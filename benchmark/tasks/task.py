@@ -9,6 +9,7 @@ import numpy as np
 
 from benchmark.metrics import Words, match_words
 from ivl_shards import Sample
+from ivl_shards.reader import Dataset
 from ivl_shards.schema import Array
 
 Kind = Literal["reading", "counting"]
@@ -67,9 +68,9 @@ class Task:
     group: str | None = None
     """A field by which validation samples are kept apart from training ones, for samples of
     one group look alike; by default each sample stands for itself."""
-    shown: Callable[[Sample, np.random.Generator | None], Sample] | None = None
-    """A sample → the same as models are to see it; with random numbers, in training, changed at
-    random in what does not matter."""
+    shown: Callable[[Sample, np.random.Generator | None, Dataset | None], Sample] | None = None
+    """A sample → the same as models are to see it; in training, with random numbers and all the
+    samples to train on, changed at random in what does not matter."""
     canvas: tuple[int, int] | None = None
     """Height and width that `shown` gives all images; None: they keep their own."""
     looks: Callable[[Sample], list[Array]] | None = None

@@ -200,7 +200,7 @@ def test_the_lowest_that_was_counted_is_that_of_the_marks() -> None:
 
 @pytest.mark.parametrize(
     ("heights", "count"),
-    [([0.9, 0.8, 0.3], 2), ([0.5, 0.4, 0.3], 3), ([0.4, 0.3, 0.2], 2), ([0.2, 0.1, 0.1], 0)],
+    [([0.9, 0.8, 0.36], 2), ([0.6, 0.5, 0.36], 3), ([0.5, 0.4, 0.25], 2), ([0.2, 0.1, 0.1], 0)],
 )
 def test_counting_ends_where_certainty_drops(
     heights: list[float], count: int, monkeypatch: pytest.MonkeyPatch

@@ -35,7 +35,7 @@ _VIEWS: tuple[View, ...] = tuple(
 # of a photograph is none if it is much lower than the lowest of those that were counted, or lower
 # than any should be. Both limits were chosen on crops with three to five planes of training images
 # that a shorter training had not seen (perf/held_out.py): what is longer is for the test.
-_SHARE, _LEAST = 0.45, 0.25
+_SHARE, _LEAST = 0.5, 0.3
 # Memory beyond which a place is counted already: within two thirds of a peak's sigma of a mark.
 _COUNTED = 0.8
 # Peaks of the memory are 1 high; what is lower lies between two of them.

@@ -19,7 +19,7 @@ import click
 import numpy as np
 import torch
 
-from benchmark.data import open_part
+from benchmark.data import make_batch, open_part
 from benchmark.evaluation import evaluate
 from benchmark.models import build_model
 from benchmark.models.counter import FastCounter
@@ -57,6 +57,19 @@ def apart(crops: Dataset, images: Array, within: bool) -> Dataset:
     return crops[np.flatnonzero(np.isin(crops.column("source_image"), images) == within)]
 
 
+@torch.no_grad()
+def held_loss(model: FastCounter, crops: Dataset) -> float:
+    """The mean loss of crops: it says more than the few that are counted wrong."""
+    model.eval()
+    losses: list[float] = []
+    for start in range(0, len(crops), 16):
+        rows = range(start, min(start + 16, len(crops)))
+        rngs = [np.random.default_rng([3, row]) for row in rows]
+        batch = make_batch(DOTA_PLANES, [crops[row] for row in rows], rngs)
+        losses += model.loss(batch).tolist()
+    return float(np.mean(losses))
+
+
 @click.command()
 @click.option("--steps", default=2000, show_default=True, help="of training")
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="as of ivl-bench run")
@@ -83,6 +96,9 @@ def main(steps: int, changes: tuple[str, ...], fold: int, seed: int, data: Path,
     model.load_state_dict(trained_weights(training, state, folder))
     said = " ".join(changes) or "as it is"
     print(f"{said}: fold {fold}, {steps} steps, {state.seconds / 60:.1f} minutes")
+    few = held.column("object_count") <= 5
+    short, long = (held_loss(model, held[np.flatnonzero(m)]) for m in (few, ~few))
+    print(f"loss: {short:.2f} with three to five planes, {long:.2f} with more")
     print(
         f"exact counts of {len(held)} crops of held images, by limit: all, mean of images, by count"
     )

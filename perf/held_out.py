@@ -96,8 +96,8 @@ def main(steps: int, changes: tuple[str, ...], fold: int, seed: int, data: Path,
     model.load_state_dict(trained_weights(training, state, folder))
     said = " ".join(changes) or "as it is"
     print(f"{said}: fold {fold}, {steps} steps, {state.seconds / 60:.1f} minutes")
-    few = held.column("object_count") <= 5
-    short, long = (held_loss(model, held[np.flatnonzero(m)]) for m in (few, ~few))
+    trained = held.column("object_count") <= 5
+    short, long = (held_loss(model, held[np.flatnonzero(m)]) for m in (trained, ~trained))
     print(f"loss: {short:.2f} with three to five planes, {long:.2f} with more")
     print(
         f"exact counts of {len(held)} crops of held images, by limit: all, mean of images, by count"

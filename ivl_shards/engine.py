@@ -295,8 +295,11 @@ def _results_of(executor: Executor, jobs: list[Job], interrupt: Interrupt) -> It
             "command again to go on, perhaps with fewer --workers"
         ) from None
     finally:
-        for future in futures:
-            future.cancel()
+        # A pool of processes cancels what is left itself, at its end. Cancelled before that, with
+        # its processes ended by Ctrl-C, it fails in its own thread (before Python 3.12).
+        if not isinstance(executor, ProcessPoolExecutor):
+            for future in futures:
+                future.cancel()
 
 
 def _finish(layout: Layout, jobs: list[Job], results: Iterator[Job], report: Report) -> None:

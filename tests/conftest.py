@@ -106,3 +106,19 @@ def assert_one_line(result: subprocess.CompletedProcess[str], code: int, *words:
 def hear_ctrl_c() -> None:
     """For `preexec_fn`: a shell's background has told its children to ignore it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with runs of tiny models, to report on."""
+    from reports import make_runs  # which brings torch along
+
+    return make_runs(tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="module")
+def whole(here: Path) -> Path:
+    """The page of all these runs."""
+    from reports import write
+
+    return write(here, here / "page.html", here / "runs")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from reports import FOUR, READER, THREE, copies, data_of, make_runs, write
+from reports import FOUR, READER, THREE, copies, data_of, write
 
 from benchmark.report import find_entries
 from benchmark.report.picks import pick_rows
@@ -17,17 +17,6 @@ from benchmark.report.tables import line_hues, task_tables
 from benchmark.tasks import find_task
 from conftest import assert_one_line
 from threes import Endless, Three
-
-
-@pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_runs(tmp_path_factory.mktemp("report"))
-
-
-@pytest.fixture(scope="module")
-def whole(here: Path) -> Path:
-    """The page of all runs."""
-    return write(here, here / "page.html", here / "runs")
 
 
 def test_a_reader_off_the_shelf_has_a_row_and_is_not_played(here: Path, tmp_path: Path) -> None:

@@ -9,20 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from reports import FOUR, READER, THREE, copies, make_runs, write
+from reports import FOUR, READER, THREE, copies, write
 
 from conftest import complaints_of
-
-
-@pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_runs(tmp_path_factory.mktemp("report"))
-
-
-@pytest.fixture(scope="module")
-def whole(here: Path) -> Path:
-    """The page of all runs."""
-    return write(here, here / "page.html", here / "runs")
 
 
 def open_page(browser, path: Path, **options) -> tuple[Any, list[str]]:

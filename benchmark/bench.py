@@ -155,15 +155,19 @@ def _result(
         },
         "surroundings": surroundings(),
         "evaluation": evaluation.to_json(),
-        "curve": _curve(folder),
+        "curve": kept_curve(folder),
     }
 
 
-def _curve(folder: RunFolder) -> list[dict[str, float]]:
-    """The log, thinned; where a run went on, the last line of a step counts."""
-    lines = [json.loads(line) for line in folder.log.read_text("utf-8").splitlines()]
-    by_step = {line["step"]: line for line in lines}
-    kept = [by_step[step] for step in sorted(by_step)]
+def kept_curve(folder: RunFolder) -> list[dict[str, float]]:
+    """The log, thinned; where a run went on, what had been logged beyond its checkpoint does not
+    count."""
+    kept: list[dict[str, float]] = []
+    for text in folder.log.read_text("utf-8").splitlines():
+        line = json.loads(text)
+        while kept and kept[-1]["step"] >= line["step"]:
+            kept.pop()
+        kept.append(line)
     stride = max(1, len(kept) // _CURVE)
     return [
         line for k, line in enumerate(kept)

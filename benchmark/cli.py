@@ -36,6 +36,7 @@ from benchmark.results import (
     read_remarks,
     read_results,
     result_label,
+    results_curves,
     results_page,
     text_tables,
 )
@@ -268,10 +269,14 @@ def models_command(as_json: bool) -> None:
 @click.option("--out", type=_PATH, default=Path("docs/RESULTS.md"), show_default=True,
               help="The page to write.")
 def results_command(folder: Path, out: Path) -> None:
-    """Write the page of results from all that lie in a folder."""
-    page = results_page(read_results(folder), read_remarks(folder))
+    """Write the page of results from all that lie in a folder, and its curves beside it."""
+    results = read_results(folder)
+    texts = {out.name: results_page(results, read_remarks(folder)), **results_curves(results)}
     try:
-        out.write_text(page, "utf-8")
+        for name, text in texts.items():
+            path = out.parent / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, "utf-8")
     except OSError as error:
         raise UserError(f"{out}: cannot be written ({error.strerror}): use another --out") from None
     click.echo(f"{out}: written")

@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
+from benchmark.curves import draw_curves, read_curve
 from benchmark.evaluation import Column
 from benchmark.run import read_json
 from benchmark.tasks import TASKS, Task
@@ -155,6 +156,29 @@ def results_page(results: list[dict[str, Any]], remarks: Mapping[str, str]) -> s
     return "\n".join(lines)
 
 
+def results_curves(results: list[dict[str, Any]]) -> dict[str, str]:
+    """The pictures of docs/RESULTS.md by their names: how the runs of each task were trained."""
+    pictures = {}
+    for task in TASKS.values():
+        trained = _trained([r for r in results if r["config"]["task"] == task.name])
+        if trained:
+            curves = [read_curve(_run_label(r), r["curve"]) for r in trained]
+            pictures[_picture(task)] = draw_curves(curves)
+    return pictures
+
+
+def _picture(task: Task) -> str:
+    return f"curves/{task.name}.svg"
+
+
+def _trained(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [result for result in results if "curve" in result]
+
+
+def _run_label(result: dict[str, Any]) -> str:
+    return f"{result_label(result)}, seed {result['config']['seed']}"
+
+
 def _task_section(task: Task, results: list[dict[str, Any]]) -> list[str]:
     runs: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for result in results:
@@ -167,22 +191,23 @@ def _task_section(task: Task, results: list[dict[str, Any]]) -> list[str]:
         lines += [f"{metric[:1].upper()}{metric[1:]} in % by number of {task.counted}; trained on "
                   f"{_list(task.train.counts)}.", ""]  # fmt: skip
         lines += markdown_table(rows, "model") + [""]
-    trained = [result for result in results if "curve" in result]
+    trained = _trained(results)
     if trained:
         lines += [
             "| run | steps × batch | parameters | trained for | on | loss along the way |",
             "|---" * 6 + "|",
         ]
     for result in trained:
-        config, about = result["config"], result["surroundings"]
-        training = config["training"]
+        training, about = result["config"]["training"], result["surroundings"]
         lines.append(
-            f"| {result_label(result)}, seed {config['seed']} "
+            f"| {_run_label(result)} "
             f"| {training['steps']:,} × {training['batch']} | {result['parameters']:,} "
             f"| {result['training_seconds'] / 60:.1f} min "
             f"| {about['machine']}, {about['threads']} threads "
             f"| {_losses(result['curve'])} |"
         )
+    if trained:
+        lines += ["", f"![Losses of these runs by step]({_picture(task)})"]
     return [*lines, ""]
 
 

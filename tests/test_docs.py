@@ -12,7 +12,7 @@ from PIL import Image
 import icdar_blocks
 import shapes_gen
 import textblocks_gen
-from benchmark.results import read_remarks, read_results, results_page
+from benchmark.results import read_remarks, read_results, results_curves, results_page
 from dota_root import add_image, label_lines, make_root, squares
 from font_files import SOURCES, small_font
 from icdar_tree import make_tree
@@ -225,6 +225,9 @@ def test_the_tables_are_those_of_the_results(monkeypatch: pytest.MonkeyPatch) ->
         read("docs/RESULTS.md").strip()
         == results_page(results, read_remarks(ROOT / "results")).strip()
     ), "make readme"
+    assert results_curves(results) == {
+        f"curves/{path.name}": path.read_text("utf-8") for path in ROOT.glob("docs/curves/*")
+    }, "make readme"
     assert read("README.md") == readme_results.filled(read("README.md"), results), "make readme"
 
 

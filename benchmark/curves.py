@@ -1,0 +1,106 @@
+"""Curves: losses along trainings, one small chart a run, as a picture for a page."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from textwrap import wrap
+
+_COLUMNS = 3
+_WIDTH, _HEIGHT = 320, 236  # of a chart with all around it
+_LEFT, _TOP, _RIGHT, _BOTTOM = 46, 54, 312, 196  # of its frame
+_LETTERS = 46  # in a line above a chart
+_TRAINED, _WATCHED = "#8b93a1", "#c2410c"
+Points = list[tuple[float, float]]  # steps and losses
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A run's losses: of batches trained with, and of the samples that it is watched with."""
+
+    label: str
+    trained: Points
+    watched: Points
+
+
+def read_curve(label: str, lines: list[dict[str, float]]) -> Curve:
+    """Out of a run's log; a training that went astray may hold what is no number."""
+
+    def points(name: str) -> Points:
+        return [(p["step"], p[name]) for p in lines if name in p and 0 < p[name] < math.inf]
+
+    return Curve(label, points("loss"), points("validation"))
+
+
+def draw_curves(curves: Sequence[Curve]) -> str:
+    """An SVG picture. Each chart has a scale of its own: losses of different models, and of
+    different steps of the same loss, are no measure of each other."""
+    columns = min(_COLUMNS, len(curves))
+    rows = math.ceil(len(curves) / _COLUMNS)
+    width, height = columns * _WIDTH, rows * _HEIGHT + 28
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+        f'width="{width}" height="{height}" font-family="sans-serif" font-size="11" '
+        'fill="#4b5563">',
+        f'<rect width="{width}" height="{height}" fill="#fff"/>',
+    ]
+    for k, curve in enumerate(curves):
+        row, column = divmod(k, _COLUMNS)
+        parts += [f'<g transform="translate({column * _WIDTH} {row * _HEIGHT})">', *_chart(curve)]
+        parts.append("</g>")
+    middle = height - 10
+    parts += [
+        _text(_LEFT, middle, "loss by step: of single batches", "start", _TRAINED),
+        _text(_LEFT + 178, middle, "of samples not trained on", "start", _WATCHED),
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _chart(curve: Curve) -> list[str]:
+    points = curve.trained + curve.watched
+    parts = [
+        _text(_LEFT, 14 + 13 * k, line, "start", "#111827")
+        for k, line in enumerate(wrap(curve.label, _LETTERS)[:3])
+    ]
+    if not points:
+        return [*parts, _text((_LEFT + _RIGHT) / 2, 120, "no loss that is a number")]
+    last = max(step for step, _ in points)
+    low = math.log10(min(loss for _, loss in points))
+    high = max(math.log10(max(loss for _, loss in points)), low + 0.1)
+
+    def place(step: float, loss: float) -> tuple[float, float]:
+        up = (math.log10(loss) - low) / (high - low)
+        return _LEFT + (_RIGHT - _LEFT) * step / last, _BOTTOM - (_BOTTOM - _TOP) * up
+
+    for tick in _ticks(low, high):
+        y = place(0, tick)[1]
+        parts.append(f'<path d="M{_LEFT} {y:.1f}H{_RIGHT}" stroke="#e5e7eb"/>')
+        parts.append(_text(_LEFT - 5, y + 4, f"{tick:g}", "end"))
+    parts.append(_text(_LEFT, _BOTTOM + 15, "0"))
+    parts.append(_text(_RIGHT, _BOTTOM + 15, f"{last:,.0f}", "end"))
+    for series, colour, wide in ((curve.trained, _TRAINED, 1), (curve.watched, _WATCHED, 2)):
+        if series:
+            path = "L".join("{:.1f} {:.1f}".format(*place(*point)) for point in series)
+            parts.append(
+                f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="{wide}" '
+                'stroke-linejoin="round"/>'
+            )
+    return parts
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round losses between two powers of ten.
+
+    >>> _ticks(-0.1, 1.2)
+    [1.0, 2.0, 5.0, 10.0]
+    """
+    steps: tuple[int, ...] = (1, 2, 5) if high - low < 2.5 else (1,)
+    if high - low < 0.4:
+        steps = tuple(range(1, 10))
+    powers = range(math.floor(low), math.ceil(high) + 1)
+    return [s * 10.0**p for p in powers for s in steps if low <= math.log10(s) + p <= high]
+
+
+def _text(x: float, y: float, text: str, anchor: str = "middle", colour: str = "#4b5563") -> str:
+    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" fill="{colour}">{escape(text)}</text>'

@@ -148,7 +148,7 @@ def results_page(results: list[dict[str, Any]], remarks: Mapping[str, str]) -> s
         "",
     ]
     for task in TASKS.values():
-        here = [r for r in results if r["config"]["task"] == task.name]
+        here = _of_task(task, results)
         if here:
             lines += _task_section(task, here)
             if task.name in remarks:
@@ -160,11 +160,17 @@ def results_curves(results: list[dict[str, Any]]) -> dict[str, str]:
     """The pictures of docs/RESULTS.md by their names: how the runs of each task were trained."""
     pictures = {}
     for task in TASKS.values():
-        trained = _trained([r for r in results if r["config"]["task"] == task.name])
+        trained = _trained(_of_task(task, results))
         if trained:
             curves = [read_curve(_run_label(r), r["curve"]) for r in trained]
             pictures[_picture(task)] = draw_curves(curves)
     return pictures
+
+
+def _of_task(task: Task, results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Presets as they are, then what was scored again, then what was changed."""
+    own = [result for result in results if result["config"]["task"] == task.name]
+    return sorted(own, key=lambda r: (bool(r.get("changes")), "curve" not in r))
 
 
 def _picture(task: Task) -> str:

@@ -94,7 +94,7 @@ TRAININGS: dict[tuple[str, str, str], Training] = {
     ("coloured-shapes", "inductive", "paper"): Training(20_000, 16, **_PAPER),
     ("coloured-shapes", "end-to-end", "paper"): Training(20_000, 16, **_PAPER),
     ("dota-planes", "inductive", "fast"): Training(
-        7000, 16, average=0.998, warm_up=0.05, precision="bfloat16", model=_PLANES
+        7500, 16, average=0.998, warm_up=0.05, decay=0.05, precision="bfloat16", model=_PLANES
     ),
     ("dota-planes", "end-to-end", "fast"): Training(
         6000,

@@ -33,9 +33,9 @@ _VIEWS: tuple[View, ...] = tuple(
 # Where it was not trained a counter is less sure of what is there, by how much depends on the
 # photograph, and what is none is taken for something with little certainty everywhere. So a peak
 # of a photograph is none if it is much lower than the lowest of those that were counted, or lower
-# than any should be. Both limits were chosen on crops with three to five planes of training images
-# that a shorter training had not seen (perf/held_out.py): what is longer is for the test.
-_SHARE, _LEAST = 0.5, 0.3
+# than any should be. Both limits were chosen on crops of training images that another training of
+# the same length had not seen (perf/held_out.py).
+_SHARE, _LEAST = 0.55, 0.3
 # Memory beyond which a place is counted already: within two thirds of a peak's sigma of a mark.
 _COUNTED = 0.8
 # Peaks of the memory are 1 high; what is lower lies between two of them.

@@ -124,13 +124,13 @@ def move(scene: Scene, around: Array | None, rng: np.random.Generator) -> Scene:
     """A crop turned, mirrored, and smaller, on other ground or on ground of its own colour."""
     image, centres, sizes = scene.image, scene.centres, scene.sizes
     half = image.shape[0] / 2
-    turn = rng.uniform(-np.pi, np.pi) if rng.random() < 0.4 else 0.0
+    turn = rng.uniform(-np.pi, np.pi) if rng.random() < 0.3 else 0.0
     # Small enough that the whole crop stays in the image: a plane that left it, or was cut,
     # would make the count wrong.
     fits = 1 / (abs(np.cos(turn)) + abs(np.sin(turn)))
     # No plane is to become smaller than those that are tested on.
     least = float(np.clip(_SMALLEST / (fits * sizes.min()), 0.4, 1.0))
-    scale = fits * (least ** rng.random() if rng.random() < 0.6 else 1.0)
+    scale = fits * (least ** rng.random() if rng.random() < 0.35 else 1.0)
     mirror = -1.0 if rng.random() < 0.5 else 1.0
     matrix = scale * np.array(
         [[mirror * np.cos(turn), -np.sin(turn)], [mirror * np.sin(turn), np.cos(turn)]]

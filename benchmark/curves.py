@@ -37,7 +37,7 @@ def draw_curves(curves: Sequence[Curve]) -> str:
     different steps of the same loss, are no measure of each other."""
     columns = min(_COLUMNS, len(curves))
     rows = math.ceil(len(curves) / _COLUMNS)
-    width, height = columns * _WIDTH, rows * _HEIGHT + 28
+    width, height = columns * _WIDTH, rows * _HEIGHT + 42
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'width="{width}" height="{height}" font-family="sans-serif" font-size="11" '
@@ -48,10 +48,10 @@ def draw_curves(curves: Sequence[Curve]) -> str:
         row, column = divmod(k, _COLUMNS)
         parts += [f'<g transform="translate({column * _WIDTH} {row * _HEIGHT})">', *_chart(curve)]
         parts.append("</g>")
-    middle = height - 10
+    # One below the other: a single chart is too narrow for both.
     parts += [
-        _text(_LEFT, middle, "loss by step: of single batches", "start", _TRAINED),
-        _text(_LEFT + 178, middle, "of samples not trained on", "start", _WATCHED),
+        _text(_LEFT, height - 26, "loss of single batches, by step", "start", _TRAINED),
+        _text(_LEFT, height - 10, "loss of samples that are not trained on", "start", _WATCHED),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"

@@ -3,7 +3,7 @@
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.nn.functional import relu
+from torch.nn.functional import batch_norm, relu
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from ivl_shards import UserError
@@ -17,31 +17,42 @@ class BatchNorm(_BatchNorm):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        if not (self.training and dist.is_initialized() and dist.get_world_size() > 1):
-            return super().forward(x)
-        from torch.distributed.nn.functional import all_reduce
-
-        given, x = x.dtype, x.float()  # sums of a batch want more digits than its values have
-        others = [0, *range(2, x.ndim)]
-        shape = [-1] + [1] * (x.ndim - 2)
-        here = torch.stack(
-            [x.sum(others), (x * x).sum(others), x.new_full(x.shape[1:2], _count(x))]
-        )
-        total, squares, count = all_reduce(here)  # type: ignore[no-untyped-call]
-        mean = total / count
-        variance = squares / count - mean * mean
-        with torch.no_grad():
-            assert self.running_mean is not None and self.running_var is not None
-            assert self.momentum is not None and self.num_batches_tracked is not None
-            self.running_mean.lerp_(mean, self.momentum)
-            self.running_var.lerp_(variance * count / (count - 1), self.momentum)
+        assert self.running_mean is not None and self.running_var is not None
+        assert self.momentum is not None and self.num_batches_tracked is not None
+        if self.training:
             self.num_batches_tracked += 1
-        scale: Tensor = self.weight * torch.rsqrt(variance + self.eps)
-        normal: Tensor = x * scale.view(shape) + (self.bias - mean * scale).view(shape)
-        return normal.to(given)
+        return normalised(
+            x, self.running_mean, self.running_var, self.weight, self.bias, self.training,
+            self.momentum, self.eps,
+        )  # fmt: skip
 
     def _check_input_dim(self, input: Tensor) -> None:
         """Any will do."""
+
+
+def normalised(
+    x: Tensor, mean: Tensor, variance: Tensor, weight: Tensor, bias: Tensor, training: bool,
+    momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    """Maps of mean 0 and variance 1 in each channel, scaled and shifted; by the given statistics,
+    or in training by those of the batch, which the given ones follow."""
+    if not (training and dist.is_initialized() and dist.get_world_size() > 1):
+        return batch_norm(x, mean, variance, weight, bias, training, momentum, eps)
+    from torch.distributed.nn.functional import all_reduce
+
+    given, x = x.dtype, x.float()  # sums of a batch want more digits than its values have
+    others = [0, *range(2, x.ndim)]
+    shape = [-1] + [1] * (x.ndim - 2)
+    here = torch.stack([x.sum(others), (x * x).sum(others), x.new_full(x.shape[1:2], _count(x))])
+    total, squares, count = all_reduce(here)  # type: ignore[no-untyped-call]
+    now = total / count
+    spread = squares / count - now * now
+    with torch.no_grad():
+        mean.lerp_(now, momentum)
+        variance.lerp_(spread * count / (count - 1), momentum)
+    scale: Tensor = weight * torch.rsqrt(spread + eps)
+    normal: Tensor = x * scale.view(shape) + (bias - now * scale).view(shape)
+    return normal.to(given)
 
 
 def _count(x: Tensor) -> float:

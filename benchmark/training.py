@@ -5,6 +5,7 @@ import json
 import math
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -103,8 +104,11 @@ def one_step(training: Training, state: State, objective: nn.Module, batch: Any)
     for group in state.optimiser.param_groups:
         group["lr"] = training.rate * rate_share(training, state.step)
     state.optimiser.zero_grad()
-    half = training.precision == "bfloat16"
-    with torch.autocast(batch.images.device.type, torch.bfloat16, enabled=half):
+    device = batch.images.device
+    half = training.precision == "bfloat16" or (
+        training.precision == "auto" and knows_bfloat16(device.type)
+    )
+    with torch.autocast(device.type, torch.bfloat16, enabled=half):
         loss: Tensor = objective(batch).mean()
     loss.backward()  # type: ignore[no-untyped-call]
     if training.clip:
@@ -113,6 +117,16 @@ def one_step(training: Training, state: State, objective: nn.Module, batch: Any)
     if state.average is not None:
         _follow(state.average, state.model, training.average, state.step)
     return loss.detach()
+
+
+@cache
+def knows_bfloat16(device: str) -> bool:
+    """Whether a kind of device has instructions for bfloat16; without, it is slower than
+    float32."""
+    if device == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    able = torch.cpu.get_capabilities()
+    return any(able.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))
 
 
 def rate_share(training: Training, step: int) -> float:

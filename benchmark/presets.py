@@ -67,7 +67,8 @@ _TOY: dict[str, Any] = {
 
 # Which of the remaining planes are counted already is easier to tell than what a plane is.
 # Tails and wings of large planes lie 15 pixels from the mark that says they are counted.
-_PLANES: dict[str, Any] = {"photo": True, "width": 48, "step": 32, "reach": 2}
+_FIELDS = [4, 6, 12]
+_PLANES: dict[str, Any] = {"fields": _FIELDS, "step": 4, "reach": 2}
 
 # Statistics of eight blocks are noisy: the finder's normalisations follow them slowly.
 _TEXT: dict[str, Any] = {"momentum": 0.05}
@@ -95,7 +96,7 @@ TRAININGS: dict[tuple[str, str, str], Training] = {
     ("coloured-shapes", "inductive", "paper"): Training(20_000, 16, **_PAPER),
     ("coloured-shapes", "end-to-end", "paper"): Training(20_000, 16, **_PAPER),
     ("dota-planes", "inductive", "fast"): Training(
-        7500, 16, average=0.998, warm_up=0.05, decay=0.05, precision="auto", model=_PLANES
+        6000, 16, average=0.998, warm_up=0.05, decay=0.05, precision="auto", model=_PLANES
     ),
     ("dota-planes", "end-to-end", "fast"): Training(
         6000,
@@ -104,7 +105,7 @@ TRAININGS: dict[tuple[str, str, str], Training] = {
         warm_up=0.05,
         precision="auto",
         encoder="dota-planes-inductive-fast",
-        model={"photo": True},
+        model={"fields": _FIELDS},
     ),
     ("dota-planes", "inductive", "paper"): Training(40_000, 16, **_PAPER),
     ("dota-planes", "end-to-end", "paper"): Training(40_000, 16, **_PAPER),

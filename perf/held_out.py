@@ -1,7 +1,7 @@
 """Planes counted in training images that a shorter training did not see.
 
 DOTA_ROOT=/data/dota .venv/bin/python perf/held_out.py --out a
-DOTA_ROOT=/data/dota .venv/bin/python perf/held_out.py --out b --set width=64 --set decay=0.05
+DOTA_ROOT=/data/dota .venv/bin/python perf/held_out.py --out b --set step=6 --set decay=0.1
 DOTA_ROOT=/data/dota .venv/bin/python perf/held_out.py --out c --fold 1
 
 What is decided about the counter of planes (its encoder, its limits, what is done to its crops) is
@@ -22,7 +22,7 @@ import torch
 from benchmark.data import make_batch, open_part
 from benchmark.evaluation import evaluate
 from benchmark.models import build_model
-from benchmark.models.counter import FastCounter
+from benchmark.models.photo_counter import PhotoCounter
 from benchmark.presets import parse_change, training_for
 from benchmark.processes import Processes
 from benchmark.run import Config, open_folder
@@ -58,7 +58,7 @@ def apart(crops: Dataset, images: Array, within: bool) -> Dataset:
 
 
 @torch.no_grad()
-def held_loss(model: FastCounter, crops: Dataset) -> float:
+def held_loss(model: PhotoCounter, crops: Dataset) -> float:
     """The mean loss of crops: it says more than the few that are counted wrong."""
     model.eval()
     losses: list[float] = []
@@ -87,7 +87,7 @@ def main(steps: int, changes: tuple[str, ...], fold: int, seed: int, data: Path,
     images = names[fold::FOLDS]
     dataset, held = apart(crops, images, False), apart(crops_to_count(data), images, True)
     torch.manual_seed(seed)
-    model = cast(FastCounter, build_model("inductive", task, "fast", training.model))
+    model = cast(PhotoCounter, build_model("inductive", task, "fast", training.model))
     config = Config(task.name, "inductive", "fast", seed, training)
     folder = open_folder(out, config)
     alone = Processes(0, 1, torch.device("cpu"))

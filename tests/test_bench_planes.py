@@ -6,9 +6,9 @@ import torch
 from torch.nn.functional import avg_pool2d, max_pool2d
 
 from benchmark.models import build_model
-from benchmark.models.counter import lowest_counted
 from benchmark.models.counting_encoders import PhotoEncoder, contrast, even
 from benchmark.models.peaks import draw_peaks
+from benchmark.models.photo_counter import lowest_counted
 from benchmark.presets import training_for
 from benchmark.tasks import find_task
 from benchmark.tasks.aerial import (
@@ -142,7 +142,7 @@ def test_clutter_keeps_off_the_planes(seed: int) -> None:
 def test_the_encoder_sees_the_same_whatever_else_there_is() -> None:
     """What is far away does not change what is seen here, if mean and contrast stay."""
     torch.manual_seed(0)
-    encoder = PhotoEncoder(3, 16).eval()
+    encoder = PhotoEncoder(3, (2, 2, 3)).eval()
     small = torch.rand(1, 3, 256, 256)
     seen, more = encoder(small), encoder(torch.cat([small, small.flip(2)], 2))
     assert seen.shape == (1, 16, 64, 64)
@@ -210,13 +210,13 @@ def test_counting_ends_where_certainty_drops(
     task = find_task("dota-planes")
     model = build_model("inductive", task, "fast", training_for(task, "inductive", "fast").model)
 
-    def heat(seen: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
+    def maps(seen: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
         left = [
             h * (memory[0, int(y), int(x)] < 0.5)
             for h, (x, y) in zip(heights, centres[0], strict=True)
         ]
         peaks = draw_peaks(centres, torch.tensor([left]), sigmas, (64, 64))
-        return max_pool2d(peaks, 2)
+        return max_pool2d(peaks, 2).logit(eps=1e-6)
 
-    monkeypatch.setattr(model, "heat", heat)
+    monkeypatch.setattr(model, "maps", maps)
     assert model.eval().predict(torch.rand(1, 3, 64, 64)) == [count]

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmark.models.contract import InductiveModel, Model, Step
-from benchmark.models.counter import build_counter
+from benchmark.models.counter import FastCounter, PaperCounter
 from benchmark.models.end_to_end import build_end_to_end
+from benchmark.models.photo_counter import PhotoCounter
 from benchmark.models.reader import build_reader
 from benchmark.tasks import Task
 from ivl_shards import UserError
@@ -16,9 +17,11 @@ __all__ = ["MODELS", "InductiveModel", "Model", "Step", "build_model"]
 
 
 def _inductive(task: Task, preset: str, options: dict[str, Any]) -> Model:
-    if task.kind == "counting":
-        return build_counter(task, preset, options)
-    return build_reader(task, preset, options)
+    if task.kind == "reading":
+        return build_reader(task, preset, options)
+    if preset == "paper":
+        return PaperCounter(task.channels, **options)
+    return (PhotoCounter if task.photographs else FastCounter)(task.channels, **options)
 
 
 MODELS: dict[str, Callable[[Task, str, dict[str, Any]], Model]] = {

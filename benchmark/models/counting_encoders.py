@@ -1,10 +1,13 @@
 """Counting encoders: what sees the objects of an image, before any is counted."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, interpolate, pad, relu
 
-from benchmark.models.layers import BatchNorm, PlainUnit, ResidualUnit, grey
+from benchmark.models.layers import PlainUnit, ResidualUnit, grey
+from benchmark.models.turned import PLAIN, TURNED, TurnedConv, TurnedNorm, TurnedUnit
 
 _DILATIONS = (1, 1, 2, 2, 4, 4)
 _AROUND = 9  # times four pixels: over these the contrast of a photograph is measured
@@ -36,37 +39,36 @@ class PhotoEncoder(nn.Module):
     """Ours for photographs: a pyramid down to an eighth and back to a quarter of the image.
 
     What a plane is, among hangars, lorries and markings, takes more layers to tell than what a
-    coloured square is; at an eighth of the resolution they are cheap and see far. They are
+    coloured square is; at an eighth of the resolution they are cheap and see far. Every filter is
+    used in all eight ways to turn and mirror it, since planes point anywhere. Layers are
     normalised over batches, without which they would learn too slowly; at the time of counting
     that is a fixed scale, the same wherever and however much there is to see. Only mean and
     contrast of the image count everywhere.
     """
 
-    def __init__(self, channels: int, width: int) -> None:
-        """Features have `width` channels, half as many in front of them and twice behind."""
+    def __init__(self, channels: int, fields: Sequence[int]) -> None:
+        """`fields` of the maps at a half, a quarter and an eighth of the resolution."""
         super().__init__()
-        half, twice = width // 2, 2 * width
+        near, middle, far = fields
         self.near = nn.Sequential(
-            nn.Conv2d(channels + 1, half, 5, 2, 2), ResidualUnit(half, half, 3, 1)
+            TurnedConv(PLAIN, channels + 1, near, 6, 2, bias=True), TurnedUnit(near)
         )
         self.middle = nn.Sequential(
-            nn.Conv2d(half, width, 3, 2, 1), ResidualUnit(width, width, 3, 1),
-            ResidualUnit(width, width, 3, 1),
+            TurnedConv(TURNED, near, middle, 4, 2, bias=True), TurnedUnit(middle),
+            TurnedUnit(middle),
         )  # fmt: skip
         self.far = nn.Sequential(
-            nn.ReLU(), nn.Conv2d(width, twice, 3, 2, 1),
-            *(ResidualUnit(twice, twice, 3, dilation) for dilation in (1, 2, 1, 2)),
-            BatchNorm(twice), nn.ReLU(), nn.Conv2d(twice, width, 1),
+            nn.ReLU(), TurnedConv(TURNED, middle, far, 4, 2, bias=True),
+            *(TurnedUnit(far, dilation) for dilation in (1, 2, 1, 2)),
+            TurnedNorm(far), nn.ReLU(), TurnedConv(TURNED, far, middle, 1, bias=True),
         )  # fmt: skip
-        self.last = nn.Sequential(ResidualUnit(width, width, 3, 1), BatchNorm(width), nn.ReLU())
+        self.last = nn.Sequential(TurnedUnit(middle), TurnedNorm(middle), nn.ReLU())
 
     def forward(self, images: Tensor) -> Tensor:
-        middle = self.middle(
-            self.near(whole(torch.cat([even(images), contrast(images)], 1)))
-        )  # (N, width, H/4, W/4)
-        height, width = middle.shape[2:]
+        shades = torch.cat([even(images), contrast(images)], 1)
+        middle = self.middle(self.near(whole(shades, 8)))  # (N, 8 · fields, H/4, W/4)
         far = interpolate(self.far(middle), scale_factor=2.0, mode="bilinear")
-        features: Tensor = self.last(middle + far[:, :, :height, :width])
+        features: Tensor = self.last(middle + far)
         return features
 
 
@@ -90,13 +92,8 @@ def contrast(images: Tensor) -> Tensor:
     return 0.2 * (shades - mean) * spread.rsqrt()
 
 
-def whole(images: Tensor) -> Tensor:
-    """Padded below and to the right to multiples of 4."""
+def whole(images: Tensor, of: int = 4) -> Tensor:
+    """Padded below and to the right to multiples of a number of pixels."""
     height, width = images.shape[-2:]
-    below, right = -height % 4, -width % 4
+    below, right = -height % of, -width % of
     return pad(images, (0, right, 0, below)) if below or right else images
-
-
-def fast_encoder(channels: int, width: int, photo: bool) -> nn.Module:
-    """Ours, for photographs or for drawings."""
-    return PhotoEncoder(channels, width) if photo else DrawingEncoder(channels, width)

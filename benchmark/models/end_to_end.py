@@ -13,10 +13,11 @@ from torch.nn.functional import avg_pool2d, binary_cross_entropy_with_logits, cr
 from benchmark.data import Batch, CountingBatch, ReadingBatch
 from benchmark.models.attention import POSITIONS, AttentionLstm, flat, positions
 from benchmark.models.contract import Model
-from benchmark.models.counting_encoders import counting_encoder, fast_encoder
+from benchmark.models.counting_encoders import DrawingEncoder, PhotoEncoder, counting_encoder
 from benchmark.models.layers import initialise
 from benchmark.models.reader import TOY, PaperSize, text_size, wide_toy_encoder
 from benchmark.models.tokens import Tokens, pad
+from benchmark.models.turned import WAYS
 from benchmark.tasks import Answer, Task
 from benchmark.tasks.task import Kind
 
@@ -144,24 +145,32 @@ class EndToEndReader(Model):
 
 def build_end_to_end(task: Task, preset: str, options: dict[str, Any]) -> Model:
     """The twin of an inductive model: the same encoder, without a memory to look at."""
-    width = int(options.get("width", 48))
     init = str(options.get("init", "gaussian" if preset == "paper" else "own"))
     if task.kind == "counting":
-        paper: nn.Module = counting_encoder(task.channels)
-        photo = bool(options.get("photo", False))
-        encoder = paper if preset == "paper" else fast_encoder(task.channels, width, photo)
-        return EndToEndCounter(encoder, 32 if preset == "paper" else width, init)
+        encoder, features = _counting_encoder(task, preset, options)
+        return EndToEndCounter(encoder, features, init)
     # For shapes a quarter of the places is enough, and soon searched; letters need them all.
-    pool = 2 if preset == "fast" and task.channels == 1 else 1
+    pool = 2 if preset == "fast" and not task.photographs else 1
     size = _size(task, preset, options)
     return EndToEndReader(task.channels, task.alphabet, size, init, preset == "fast", pool)
 
 
+def _counting_encoder(task: Task, preset: str, options: dict[str, Any]) -> tuple[nn.Module, int]:
+    """The twin's, and how many features it gives."""
+    if preset == "paper":
+        return counting_encoder(task.channels), 32
+    if task.photographs:
+        fields = options["fields"]
+        return PhotoEncoder(task.channels, fields), len(WAYS) * fields[1]
+    width = int(options.get("width", 48))
+    return DrawingEncoder(task.channels, width), width
+
+
 def _size(task: Task, preset: str, options: dict[str, Any]) -> PaperSize:
     """Of a reader: small for drawings, large for photographs."""
-    if task.channels == 1 and preset == "paper":
+    if not task.photographs and preset == "paper":
         return TOY
-    if task.channels == 1:
+    if not task.photographs:
         return replace(TOY, encoder=wide_toy_encoder, features=64)
     size = text_size(int(options.get("shrink", 1 if preset == "paper" else 4)))
     # Attention looks at every place for every letter of a block: most of a thin model's time.

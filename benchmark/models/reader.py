@@ -181,7 +181,7 @@ def build_reader(task: Task, preset: str, options: dict[str, Any]) -> InductiveM
     """The reader of a preset: the paper's sees colours, the fast one shades of grey."""
     if preset != "paper":
         return LineReader(1, task.alphabet, **options)
-    if task.channels == 1:  # drawings; photographs have colours
+    if not task.photographs:
         return PaperReader(task.channels, task.alphabet, **options)
     others = {name: value for name, value in options.items() if name != "shrink"}
     size = text_size(int(options.get("shrink", 1)))

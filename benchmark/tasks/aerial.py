@@ -32,12 +32,12 @@ def another_photograph(scene: Scene, other: Scene, rng: np.random.Generator) -> 
     Crops of ten planes show them smaller than those of three, and a plane may stand at any
     angle; ground, light, haze and film differ from scene to scene, of which training has few.
     """
-    ground = rng.random() < 0.5 and other.sizes.max() < _ERASABLE
+    ground = rng.random() < 0.4 and other.sizes.max() < _ERASABLE
     changed = move(scene, erased(other) if ground else None, rng)
-    for _ in range(rng.integers(0, 6)):
+    for _ in range(rng.integers(0, 4)):
         changed = borrow(changed, other, rng)
     image = add_clutter(changed, rng)
-    if rng.random() < 0.5:
+    if rng.random() < 0.35:
         image = repaint(replace(changed, image=image), rng)
     return replace(changed, image=other_film(image, rng))
 
@@ -186,19 +186,19 @@ def other_film(image: Array, rng: np.random.Generator) -> Array:
     levels = (np.arange(256) / 255 / bright)[:, None] ** gamma * bright * cast / cast.max()
     table = np.clip(levels * 255, 0, 255).astype(np.uint8)
     image = np.stack([table[image[..., k], k] for k in range(3)], axis=-1)
-    if rng.random() < 0.3:
+    if rng.random() < 0.2:
         image = np.repeat(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)[..., None], 3, 2)
-    if rng.random() < 0.3:
+    if rng.random() < 0.2:
         image = cv2.GaussianBlur(image, (0, 0), rng.uniform(0.3, 1.2))
     spread = float(image.std())
-    if rng.random() < 0.3:
+    if rng.random() < 0.2:
         # Haze and shadows of clouds.
         coarse = rng.normal(0, rng.uniform(0.2, 0.8) * spread, rng.integers(2, 5, 2))
         field = cv2.resize(
             coarse.astype(np.float32), image.shape[1::-1], interpolation=cv2.INTER_CUBIC
         )
         image = np.clip(image + field[..., None], 0, 255).astype(np.uint8)
-    if rng.random() < 0.3:
+    if rng.random() < 0.2:
         grain = rng.normal(0, rng.uniform(0.05, 0.25) * spread, image.shape[:2])
         image = np.clip(image + grain[..., None], 0, 255).astype(np.uint8)
     return image
@@ -207,7 +207,7 @@ def other_film(image: Array, rng: np.random.Generator) -> Array:
 def add_clutter(scene: Scene, rng: np.random.Generator) -> Array:
     """Slabs of any colour beside the planes: what is bright and has edges need not be a plane."""
     cluttered = scene.image.copy()
-    for _ in range(rng.integers(0, 5)):
+    for _ in range(rng.integers(0, 4)):
         long, wide = rng.uniform(3, 28), rng.uniform(2, 14)
         turn, middle = rng.uniform(0, np.pi), rng.uniform(0, cluttered.shape[0], 2)
         colour = rng.integers(0, 256, 3) if rng.random() < 0.5 else np.full(3, rng.integers(256))

@@ -70,6 +70,7 @@ DOTA_PLANES = Task(
     channels=3,
     metrics=("exact counts",),
     make=make,
+    photographs=True,
     group="source_image",
     shown=shown,
 )

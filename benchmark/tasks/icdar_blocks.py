@@ -87,6 +87,7 @@ ICDAR_BLOCKS = Task(
     channels=3,
     metrics=("word F", "word precision", "word recall"),
     make=make,
+    photographs=True,
     alphabet=ALPHABET,
     line_texts=line_texts,
     line_quads=line_quads,

@@ -45,6 +45,8 @@ class Task:
     one to name if there is room for one."""
     make: Callable[[Part, int, Path, Path], None]
     """Part, seed, the file to write, the folder of the data → the dataset is there."""
+    photographs: bool = False
+    """Whether the images are photographs, or like such, not drawings: models are larger then."""
     alphabet: str = ""
     """Reading: all symbols that a line can hold."""
     symbols: str = ""

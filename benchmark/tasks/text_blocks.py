@@ -48,6 +48,7 @@ TEXT_BLOCKS = Task(
     channels=3,
     metrics=("word recall", "word precision", "edit distance"),
     make=make,
+    photographs=True,
     alphabet=ALPHABET,
     line_texts=line_texts,
     line_quads=line_quads,

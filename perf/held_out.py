@@ -37,7 +37,7 @@ from ivl_shards.schema import Array
 FOLDS = 5
 COUNTS = tuple(range(3, 11))
 # Share and least height.
-LIMITS = ((0.0, 0.3), (0.5, 0.2), (0.5, 0.3), (0.55, 0.3), (0.55, 0.35), (0.6, 0.3))
+LIMITS = ((0.0, 0.25), (0.4, 0.2), (0.45, 0.2), (0.45, 0.25), (0.5, 0.2), (0.5, 0.25), (0.55, 0.3))
 
 
 def crops_to_count(data: Path) -> Dataset:

@@ -8,7 +8,7 @@ from torch.nn.functional import avg_pool2d, max_pool2d
 from benchmark.models import build_model
 from benchmark.models.counting_encoders import PhotoEncoder, contrast, even
 from benchmark.models.peaks import draw_peaks
-from benchmark.models.photo_counter import lowest_counted
+from benchmark.models.photo_counter import lowest_counted, marks_in
 from benchmark.presets import training_for
 from benchmark.tasks import find_task
 from benchmark.tasks.aerial import (
@@ -198,6 +198,31 @@ def test_the_lowest_that_was_counted_is_that_of_the_marks() -> None:
         assert float(lowest_counted(first, memory)[0]) == pytest.approx(lowest, rel=0.15)
 
 
+@pytest.mark.parametrize("scale", [0.75, 1.0, 1.25])
+def test_marks_are_as_wide_in_every_scale(scale: float) -> None:
+    """A counter knows them in one width only, however large it sees an image."""
+    centres, shown = torch.tensor([[[20.0, 30.0], [44.0, 16.0]]]), torch.ones(1, 2)
+    sigmas, size = torch.tensor([2.5]), (round(48 * scale), round(64 * scale))
+    seen = marks_in(draw_peaks(centres, shown, sigmas, (48, 64)), scale, size)
+    wanted = draw_peaks(scale * centres, shown, sigmas, size)
+    assert float((seen - wanted).abs().max()) < 0.1
+
+
+def test_a_crop_is_seen_in_several_scales() -> None:
+    """Each of them has its say in what is found."""
+    torch.manual_seed(0)
+    task = find_task("dota-planes")
+    options = training_for(task, "inductive", "fast").model
+    model = build_model("inductive", task, "fast", options).eval()
+    image, memory = torch.rand(1, 3, 64, 48), torch.zeros(1, 64, 48)
+    found = []
+    for scales in ((0.8,), (1.0,), (0.8, 1.0)):
+        model.scales = scales
+        found.append(model.step(model.encode(image), memory).delta.logit())
+    assert not torch.allclose(found[0], found[1], atol=1e-3)
+    assert torch.allclose((found[0] + found[1]) / 2, found[2], atol=2e-2)
+
+
 @pytest.mark.parametrize(
     ("heights", "count"),
     [([0.9, 0.8, 0.36], 2), ([0.6, 0.5, 0.36], 3), ([0.5, 0.4, 0.25], 2), ([0.2, 0.1, 0.1], 0)],
@@ -219,4 +244,5 @@ def test_counting_ends_where_certainty_drops(
         return max_pool2d(peaks, 2).logit(eps=1e-6)
 
     monkeypatch.setattr(model, "maps", maps)
+    model.scales, model.share, model.least = (1.0,), 0.5, 0.3
     assert model.eval().predict(torch.rand(1, 3, 64, 64)) == [count]

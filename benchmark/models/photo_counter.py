@@ -5,19 +5,22 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import max_pool2d, pixel_shuffle, pixel_unshuffle
+from torch.nn.functional import interpolate, max_pool2d
 
 from benchmark.models.contract import Step
 from benchmark.models.counter import LateCounter, enlarged
 from benchmark.models.counting_encoders import PhotoEncoder
-from benchmark.models.turned import FOLDED, TURNED, Fold, TurnedConv, TurnedPlainUnit
+from benchmark.models.turned import FOLDED, TURNED, WAYS, Fold, TurnedConv, TurnedPlainUnit
 
 # Where it was not trained a counter is less sure of what is there, by how much depends on the
 # photograph, and what is none is taken for something with little certainty everywhere. So a peak
 # of a photograph is none if it is much lower than the lowest of those that were counted, or lower
-# than any should be. Both limits were chosen on crops of training images that another training
-# had not seen (perf/held_out.py).
-_SHARE, _LEAST = 0.55, 0.3
+# than any should be. Both limits and the scales were chosen on crops of training images that
+# shorter trainings had not seen (perf/held_out.py).
+_SHARE, _LEAST = 0.45, 0.25
+# Training has planes of any size, but not every kind of plane in every size: a crop is seen a
+# little smaller and larger as well.
+_SCALES = (0.8, 1.0, 1.25)
 # Peaks of the memory are 1 high; what is lower lies between two of them.
 _MARK = 0.5
 
@@ -34,7 +37,8 @@ class PhotoCounter(LateCounter):
         """`fields` of the encoder's maps, and of what is done at every `step`; a mark in the
         memory is seen from 8 · reach + 4 pixels away."""
         super().__init__(sigma, jitter, stop_share, every)
-        self.share, self.least = _SHARE, _LEAST
+        self.share, self.least, self.scales = _SHARE, _LEAST, _SCALES
+        self.seen = len(WAYS) * step  # channels
         self.encoder = PhotoEncoder(channels, fields)
         self.join = TurnedConv(TURNED, fields[1], step, 3, bias=True)
         self.memory = TurnedConv(FOLDED, 1, step, 3)
@@ -46,19 +50,52 @@ class PhotoCounter(LateCounter):
         self.head = nn.Sequential(peaks, Fold())
 
     def encode(self, images: Tensor) -> Tensor:
-        """What is seen, and after it in the channels what there is to count before anything
-        was."""
-        seen = self.look(images)
-        height, width = seen.shape[2:]
-        first = self.maps(seen, seen.new_zeros(len(seen), 4 * height, 4 * width)).sigmoid()
-        return torch.cat([seen, pixel_unshuffle(first[:, None], 2)], 1)
+        """What is seen in an image in each scale, and what there is to count before anything
+        was, one after the other, (N, …)."""
+        height, width = images.shape[2:]
+        looks = [self.look(resized(images, size)) for size in self.sizes(height, width)]
+        first = self.heat(looks, images.new_zeros(len(images), height, width))
+        return torch.cat([x.flatten(1) for x in (*looks, first)], 1)
 
     def step(self, encoded: Tensor, memory: Tensor) -> Step:
-        seen, first = encoded[:, :-4], pixel_shuffle(encoded[:, -4:], 2)[:, 0]
-        heat = self.maps(seen, memory).sigmoid()
-        limit = (self.share * lowest_counted(first, memory)).clamp(min=self.least)
-        stop = self.stop_weight * (heat.amax((1, 2)) - limit)
+        height, width = memory.shape[1:]
+        parts = [(self.seen, h // 4, w // 4) for h, w in self.sizes(height, width)]
+        lengths = [c * h * w for c, h, w in parts]
+        *seen, first = torch.split(encoded, [*lengths, encoded.shape[1] - sum(lengths)], 1)
+        looks = [x.view(len(x), *part) for x, part in zip(seen, parts, strict=True)]
+        heat = self.heat(looks, memory)
+        lowest = lowest_counted(first.view_as(heat), memory)
+        stop = self.stop_weight * (heat.amax((1, 2)) - (self.share * lowest).clamp(min=self.least))
         return Step(enlarged(heat, memory), stop.sigmoid())
+
+    def heat(self, looks: list[Tensor], memory: Tensor) -> Tensor:
+        """Δm, the mean of all scales, (N, H/2, W/2), rounded up."""
+        height, width = memory.shape[1:]
+        half, maps = ((height + 1) // 2, (width + 1) // 2), []
+        scaled = zip(looks, self.scales, self.sizes(height, width), strict=True)
+        for look, scale, size in scaled:
+            seen = self.maps(look, marks_in(memory, scale, size))
+            maps.append(resized(seen[:, None], half)[:, 0])
+        return torch.stack(maps).mean(0).sigmoid()
+
+    def sizes(self, height: int, width: int) -> list[tuple[int, int]]:
+        """Of an image in each scale: such as need no padding."""
+        whole = [[max(1, round(side * s / self.fold)) * self.fold for side in (height, width)]
+                 for s in self.scales]  # fmt: skip
+        return [(h, w) for h, w in whole]
+
+
+def resized(images: Tensor, size: tuple[int, int]) -> Tensor:
+    """Images or maps (N, C, H, W) in another size."""
+    if images.shape[2:] == size:
+        return images
+    return interpolate(images, size, mode="bilinear", antialias=True)
+
+
+def marks_in(memory: Tensor, scale: float, size: tuple[int, int]) -> Tensor:
+    """The memory of an image (N, H, W) in another scale, its marks as wide as before: a power of
+    a gaussian is a narrower one, or a wider."""
+    return resized(memory[:, None], size)[:, 0] ** (scale * scale)
 
 
 def lowest_counted(first: Tensor, memory: Tensor) -> Tensor:

@@ -38,7 +38,7 @@ def sources(kind: int) -> tuple[tuple[int, ...], ...]:
         return ((0,),) * len(WAYS)
     if kind == FOLDED:
         return tuple(tuple(turn(torch.arange(4).view(2, 2), w).flatten().tolist()) for w in WAYS)
-    # After `way`, what one way `first` gives is what another gives at once: w⁻¹ · f.
+    # To turn a map of way f makes it one of way w · f: where f is then, w⁻¹ · f was.
     pattern = torch.arange(4).view(2, 2)
     shown = [turn(pattern, way).tolist() for way in WAYS]
     products = [[shown.index(turn(turn(pattern, w), way).tolist()) for w in WAYS] for way in WAYS]
@@ -61,7 +61,7 @@ class TurnedConv(nn.Module):
         """`inputs` are fields of the given kind."""
         super().__init__()
         self.stride, self.dilation = stride, dilation
-        self.around = (dilation * (kernel - 1) + 1 - stride + 1) // 2
+        self.around = (dilation * (kernel - 1) + 2 - stride) // 2
         self.weight = nn.Parameter(torch.empty(fields, kind * inputs, kernel, kernel))
         nn.init.kaiming_uniform_(self.weight, a=5**0.5)
         self.bias = nn.Parameter(torch.zeros(fields)) if bias else None

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn.functional import avg_pool2d, max_pool2d
 
-from benchmark.models import build_model
+from benchmark.models import Model, build_model
 from benchmark.models.counting_encoders import PhotoEncoder, contrast, even
 from benchmark.models.peaks import draw_peaks
 from benchmark.models.photo_counter import lowest_counted, marks_in
@@ -149,20 +149,23 @@ def test_the_encoder_sees_the_same_whatever_else_there_is() -> None:
     assert torch.allclose(seen[:, :, :20], more[:, :, :20], atol=1e-5)
 
 
-@pytest.mark.parametrize("size", [(128, 128), (101, 67)])
-def test_a_counter_of_planes_takes_any_size(size: tuple[int, int]) -> None:
+def untrained() -> Model:
+    """The counter of planes, as it begins."""
     task = find_task("dota-planes")
     options = training_for(task, "inductive", "fast").model
-    model = build_model("inductive", task, "fast", options).eval()
+    return build_model("inductive", task, "fast", options).eval()
+
+
+@pytest.mark.parametrize("size", [(128, 128), (101, 67)])
+def test_a_counter_of_planes_takes_any_size(size: tuple[int, int]) -> None:
+    model = untrained()
     step = model.step(model.encode(torch.rand(1, 3, *size)), torch.zeros(1, *size))
     assert step.delta.shape == (1, *size)
 
 
 def test_a_mirrored_image_is_seen_mirrored() -> None:
     torch.manual_seed(0)
-    task = find_task("dota-planes")
-    options = training_for(task, "inductive", "fast").model
-    model = build_model("inductive", task, "fast", options).eval()
+    model = untrained()
     image, memory = torch.rand(1, 3, 64, 48), torch.rand(1, 64, 48)
     seen = model.step(model.encode(image), memory).delta
     mirrored = model.step(model.encode(image.flip(3)), memory.flip(2)).delta
@@ -211,9 +214,7 @@ def test_marks_are_as_wide_in_every_scale(scale: float) -> None:
 def test_a_crop_is_seen_in_several_scales() -> None:
     """Each of them has its say in what is found."""
     torch.manual_seed(0)
-    task = find_task("dota-planes")
-    options = training_for(task, "inductive", "fast").model
-    model = build_model("inductive", task, "fast", options).eval()
+    model = untrained()
     image, memory = torch.rand(1, 3, 64, 48), torch.zeros(1, 64, 48)
     found = []
     for scales in ((0.8,), (1.0,), (0.8, 1.0)):
@@ -232,8 +233,7 @@ def test_counting_ends_where_certainty_drops(
 ) -> None:
     """Whether a peak is a plane depends on how high those counted were in the same photograph."""
     centres, sigmas = torch.tensor([[[16.0, 16], [48, 16], [32, 48]]]), torch.tensor([2.5])
-    task = find_task("dota-planes")
-    model = build_model("inductive", task, "fast", training_for(task, "inductive", "fast").model)
+    model = untrained()
 
     def maps(seen: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
         left = [
@@ -245,4 +245,4 @@ def test_counting_ends_where_certainty_drops(
 
     monkeypatch.setattr(model, "maps", maps)
     model.scales, model.share, model.least = (1.0,), 0.5, 0.3
-    assert model.eval().predict(torch.rand(1, 3, 64, 64)) == [count]
+    assert model.predict(torch.rand(1, 3, 64, 64)) == [count]

@@ -8,10 +8,11 @@ What is decided about the counter of planes (its encoder, its limits, what is do
 decided here and not on the test set. A fifth of the 100 training images, another one for each
 fold, is held apart, crops of the others with three to five planes are trained on, and crops of the
 held ones with three to ten are counted. A peak is none if it is lower than a share of the lowest
-that was counted, or than a least height: several of both are tried. The same seeds give the same
-figures on one machine.
+that was counted, or than a least height: several of both are tried, with crops seen in one scale
+and in three. The same seeds give the same figures on one machine.
 """
 
+from itertools import product
 from pathlib import Path
 from typing import cast
 
@@ -36,6 +37,8 @@ from ivl_shards.schema import Array
 
 FOLDS = 5
 COUNTS = tuple(range(3, 11))
+# In which a crop is counted.
+SCALES = ((1.0,), (0.8, 1.0, 1.25))
 # Share and least height.
 LIMITS = ((0.0, 0.25), (0.4, 0.2), (0.45, 0.2), (0.45, 0.25), (0.5, 0.2), (0.5, 0.25), (0.55, 0.3))
 
@@ -100,9 +103,10 @@ def main(steps: int, changes: tuple[str, ...], fold: int, seed: int, data: Path,
     short, long = (held_loss(model, held[np.flatnonzero(m)]) for m in (trained, ~trained))
     print(f"loss: {short:.2f} with three to five planes, {long:.2f} with more")
     print(
-        f"exact counts of {len(held)} crops of held images, by limit: all, mean of images, by count"
+        f"exact counts of {len(held)} crops of held images, by scales and limits: all, mean of "
+        "images, by count"
     )
-    for model.share, model.least in LIMITS:
+    for model.scales, (model.share, model.least) in product(SCALES, LIMITS):
         found = evaluate(task, model, held, torch.device("cpu"))
         counts = np.array([[answer, truth] for _, answer, truth in found.answers])
         right, few = counts[:, 0] == counts[:, 1], counts[:, 0] < counts[:, 1]
@@ -110,7 +114,11 @@ def main(steps: int, changes: tuple[str, ...], fold: int, seed: int, data: Path,
         by_image = np.mean([right[sources == name].mean() for name in np.unique(sources)])
         by_count = " ".join(f"{100 * right[counts[:, 1] == n].mean():5.1f}" for n in COUNTS)
         figures = f"{100 * right.mean():5.1f} {100 * by_image:5.1f} | {by_count}"
-        print(f"{model.share:.2f} {model.least:.2f} {figures} | {few.sum()} too few", flush=True)
+        said = "-".join(f"{scale:g}" for scale in model.scales)
+        print(
+            f"{said:10} {model.share:.2f} {model.least:.2f} {figures} | {few.sum()} too few",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

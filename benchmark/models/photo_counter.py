@@ -80,9 +80,11 @@ class PhotoCounter(LateCounter):
 
     def sizes(self, height: int, width: int) -> list[tuple[int, int]]:
         """Of an image in each scale: such as need no padding."""
-        whole = [[max(1, round(side * s / self.fold)) * self.fold for side in (height, width)]
-                 for s in self.scales]  # fmt: skip
-        return [(h, w) for h, w in whole]
+
+        def side(pixels: float) -> int:
+            return max(1, round(pixels / self.fold)) * self.fold
+
+        return [(side(scale * height), side(scale * width)) for scale in self.scales]
 
 
 def resized(images: Tensor, size: tuple[int, int]) -> Tensor:
@@ -100,11 +102,9 @@ def marks_in(memory: Tensor, scale: float, size: tuple[int, int]) -> Tensor:
 
 def lowest_counted(first: Tensor, memory: Tensor) -> Tensor:
     """How high the lowest of the peaks that are in the memory (N, H, W) was at first, when none
-    was (N, H/2, W/2, or larger); 0 where none is yet."""
+    was (N, H/2, W/2), rounded up; 0 where none is yet."""
     marks = max_pool2d(memory, 2, ceil_mode=True)
     tops = (marks > _MARK) & (marks == max_pool2d(marks, 3, 1, 1))
-    height, width = marks.shape[1:]
     # A mark lies where its peak was highest, but for a fraction of a cell.
-    around = max_pool2d(first, 3, 1, 1)[:, :height, :width]
-    heights = torch.where(tops, around, torch.inf).amin((1, 2))
+    heights = torch.where(tops, max_pool2d(first, 3, 1, 1), torch.inf).amin((1, 2))
     return torch.where(heights.isinf(), 0.0, heights)

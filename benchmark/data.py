@@ -67,6 +67,12 @@ def open_part(task: Task, part: Part, folder: Path, seed: int = 0) -> Dataset:
     """A part of a task; what is there is used as it is, what is missing is made."""
     path = data_file(task, part, folder)
     if not path.exists():
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(
+                f"{folder}: cannot be made ({error.strerror}): use another --data"
+            ) from None
         task.make(part, seed, path, folder)
     dataset = open_dataset(path)
     made_for = dataset.attributes["task"]

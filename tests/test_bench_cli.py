@@ -84,6 +84,14 @@ def test_a_model_is_trained_scored_and_scored_again(run, data: Path, tmp_path: P
 
 
 @pytest.mark.slow
+def test_data_is_made_where_there_is_none_yet(run, tmp_path: Path) -> None:
+    """As on a new machine: not even the folder is there."""
+    scored = run("ivl-bench", "eval", "toy-shapes-inductive-fast", "--lines", 2, "--n", 2)
+    assert scored.returncode == 0, scored.stderr
+    assert list((tmp_path / "data").glob("toy-shapes-*.h5"))
+
+
+@pytest.mark.slow
 def test_a_model_of_one_s_own_over_several_seeds(run, data: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MODEL)
     arguments = ["run", "--model", "mine:Mean", "--task", "coloured-shapes", *TINY]
@@ -122,6 +130,7 @@ BAD = [
     (["run", "--model", "inductive", "--out", "file"], "file"),
     (["run", "--model", "inductive", "--task", "coloured-shapes", "--data", "mixed"], "holds"),
     (["run", "--model", "inductive", "--data", "damaged"], "damaged"),
+    (["run", "--model", "inductive", "--data", "file/data"], "file/data: cannot be made"),
     (["run", "--model", "inductive", "--task", "dota-planes", "--data", "empty"], "DOTA_ROOT"),
     (["eval", "nothing"], "nothing: no such run"),
     (["eval", "pickle.safetensors"], "not a whole safetensors file"),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import cv2
 import numpy as np
 
+from benchmark.tasks.drawn import lay_plane
 from ivl_shards.schema import Array
 
 _SMALLEST = 7.5  # a little less than the least size of a plane in a crop, in pixels
@@ -13,6 +14,7 @@ _MOST = 5  # planes in a crop to train with
 _WINGS, _AROUND = 0.75, 1.1
 _RIM = 0.75  # of a piece's radius: where its soft edge begins
 _ERASABLE = 20.0  # pixels: of larger planes something would be left
+_EVEN = 20.0  # of 255: shades of ground that planes are drawn on vary less
 _TRIES = 12  # places looked at for a piece
 
 
@@ -36,10 +38,13 @@ def another_photograph(scene: Scene, other: Scene, rng: np.random.Generator) -> 
     changed = move(scene, erased(other) if ground else None, rng)
     for _ in range(rng.integers(0, 4)):
         changed = borrow(changed, other, rng)
-    image = add_clutter(changed, rng)
+    changed = replace(changed, image=add_clutter(changed, rng))
     if rng.random() < 0.35:
-        image = repaint(replace(changed, image=image), rng)
-    return replace(changed, image=other_film(image, rng))
+        changed = replace(changed, image=repaint(changed, rng))
+    if rng.random() < 0.5:
+        for _ in range(rng.integers(1, 3)):
+            changed = draw(changed, rng)
+    return replace(changed, image=other_film(changed.image, rng))
 
 
 def borrow(scene: Scene, other: Scene, rng: np.random.Generator) -> Scene:
@@ -75,6 +80,31 @@ def borrow(scene: Scene, other: Scene, rng: np.random.Generator) -> Scene:
         return replace(scene, image=image)
     centres = np.vstack([scene.centres, places[k]]).astype(np.float32)
     return Scene(image, centres, np.append(scene.sizes, scales[k] * sizes[k]).astype(np.float32))
+
+
+def draw(scene: Scene, rng: np.random.Generator) -> Scene:
+    """A drawn plane among the others, if there may be one more and there is room on even ground:
+    on roofs and between trees it would hardly be seen."""
+    if len(scene.centres) >= _MOST:
+        return scene
+    corner = np.array(scene.image.shape[1::-1])
+    sizes = np.median(scene.sizes) * np.exp(rng.uniform(-0.5, 0.4, _TRIES))
+    sizes = np.maximum(sizes, _SMALLEST)
+    places = rng.uniform(0, corner, (_TRIES, 2))
+    inside = np.minimum(places, corner - places).min(1) >= _WINGS * sizes
+    free = inside & _room(scene, places, _WINGS * sizes).all(1)
+    for place, size in zip(places[free], sizes[free], strict=True):
+        if _spread(scene.image, place, size) < _EVEN:
+            image = lay_plane(scene.image, place, size, rng)
+            centres = np.vstack([scene.centres, place]).astype(np.float32)
+            return Scene(image, centres, np.append(scene.sizes, size).astype(np.float32))
+    return scene
+
+
+def _spread(image: Array, place: Array, size: float) -> float:
+    """How much shades vary around a place."""
+    low, high = (place - _WINGS * size).astype(int), (place + _WINGS * size).astype(int)
+    return float(image[low[1] : high[1], low[0] : high[0]].std((0, 1)).mean())
 
 
 def _lay(

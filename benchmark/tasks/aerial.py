@@ -14,6 +14,9 @@ _MOST = 5  # planes in a crop to train with
 _WINGS, _AROUND = 0.75, 1.1
 _RIM = 0.75  # of a piece's radius: where its soft edge begins
 _ERASABLE = 20.0  # pixels: of larger planes something would be left
+# A plane within so many sizes of its middle differs from the ground by at least this share of
+# what varies in a crop: in training's own crops all but one plane in twenty do.
+_BODY, _FAINTEST = 0.4, 0.5
 _EVEN = 20.0  # of 255: shades of ground that planes are drawn on vary less
 _TRIES = 12  # places looked at for a piece
 
@@ -176,30 +179,47 @@ def move(scene: Scene, around: Array | None, rng: np.random.Generator) -> Scene:
 
 
 def repaint(scene: Scene, rng: np.random.Generator) -> Array:
-    """The planes in other paint: most are white, but some are as grey as the ground, or darker."""
+    """The planes in other paint: most are white, but some are nearly as grey as the ground, or
+    darker. None becomes fainter than planes are: where nothing is to be seen there is none."""
     one = _paint(rng)
-    paints = [one if rng.random() < 0.7 else _paint(rng) for _ in scene.sizes]
-    return _painted(scene, paints)
+    paints = np.array([one if rng.random() < 0.7 else _paint(rng) for _ in scene.sizes])
+    ground = _ground(scene.image)
+    clear = np.abs(scene.image - ground).mean(2)
+    there = [clear[_away(scene, k) < _BODY].mean() for k in range(len(paints))]
+    least = _FAINTEST * scene.image.std() / np.maximum(there, 1.0)
+    paints = np.sign(paints) * np.maximum(np.abs(paints), np.minimum(least, 1.0))
+    return _painted(scene, paints, ground)
 
 
 def erased(scene: Scene) -> Array:
     """The ground without its planes."""
-    return _painted(scene, [0.0] * len(scene.sizes))
+    return _painted(scene, np.zeros(len(scene.sizes)), _ground(scene.image))
 
 
-def _painted(scene: Scene, paints: list[float]) -> Array:
+def _painted(scene: Scene, paints: Array, ground: Array) -> Array:
     """What differs from the ground around a plane differs less, or the other way round."""
-    image = scene.image
+    share = np.ones(scene.image.shape[:2], np.float32)
+    for k, paint in enumerate(paints):
+        share += (paint - share) * np.clip(2.2 - 2 * _away(scene, k), 0, 1)
+    painted: Array = ground + (scene.image - ground) * share[..., None]
+    return painted.clip(0, 255).astype(np.uint8)
+
+
+def _ground(image: Array) -> Array:
+    """What is around a place, (H, W, 3)."""
     height, width = image.shape[:2]
     small = cv2.resize(image, (width // 2, height // 2), interpolation=cv2.INTER_AREA)
-    ground = cv2.resize(cv2.medianBlur(small, 15), (width, height)).astype(np.float32)
+    ground: Array = cv2.resize(cv2.medianBlur(small, 15), (width, height)).astype(np.float32)
+    return ground
+
+
+def _away(scene: Scene, k: int) -> Array:
+    """How far each pixel (H, W) is from a plane, in sizes of it."""
+    height, width = scene.image.shape[:2]
+    (cx, cy), size = scene.centres[k], scene.sizes[k]
     x, y = np.arange(width, dtype=np.float32) + 0.5, np.arange(height, dtype=np.float32) + 0.5
-    share = np.ones(image.shape[:2], np.float32)
-    for (cx, cy), size, paint in zip(scene.centres, scene.sizes, paints, strict=True):
-        away = np.sqrt((x - cx) ** 2 + (y[:, None] - cy) ** 2) / size
-        share += (paint - share) * np.clip(2.2 - 2 * away, 0, 1)
-    painted: Array = ground + (image - ground) * share[..., None]
-    return painted.clip(0, 255).astype(np.uint8)
+    away: Array = np.sqrt((x - cx) ** 2 + (y[:, None] - cy) ** 2) / size
+    return away
 
 
 def _paint(rng: np.random.Generator) -> float:

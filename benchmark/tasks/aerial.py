@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 import cv2
 import numpy as np
 
-from benchmark.tasks.drawn import lay_plane
 from ivl_shards.schema import Array
 
 _SMALLEST = 7.5  # a little less than the least size of a plane in a crop, in pixels
@@ -14,10 +13,6 @@ _MOST = 5  # planes in a crop to train with
 _WINGS, _AROUND = 0.75, 1.1
 _RIM = 0.75  # of a piece's radius: where its soft edge begins
 _ERASABLE = 20.0  # pixels: of larger planes something would be left
-# A plane within so many sizes of its middle differs from the ground by at least this share of
-# what varies in a crop: in training's own crops all but one plane in twenty do.
-_BODY, _FAINTEST = 0.4, 0.5
-_EVEN = 20.0  # of 255: shades of ground that planes are drawn on vary less
 _TRIES = 12  # places looked at for a piece
 
 
@@ -41,13 +36,10 @@ def another_photograph(scene: Scene, other: Scene, rng: np.random.Generator) -> 
     changed = move(scene, erased(other) if ground else None, rng)
     for _ in range(rng.integers(0, 4)):
         changed = borrow(changed, other, rng)
-    changed = replace(changed, image=add_clutter(changed, rng))
+    image = add_clutter(changed, rng)
     if rng.random() < 0.35:
-        changed = replace(changed, image=repaint(changed, rng))
-    if rng.random() < 0.5:
-        for _ in range(rng.integers(1, 3)):
-            changed = draw(changed, rng)
-    return replace(changed, image=other_film(changed.image, rng))
+        image = repaint(replace(changed, image=image), rng)
+    return replace(changed, image=other_film(image, rng))
 
 
 def borrow(scene: Scene, other: Scene, rng: np.random.Generator) -> Scene:
@@ -83,31 +75,6 @@ def borrow(scene: Scene, other: Scene, rng: np.random.Generator) -> Scene:
         return replace(scene, image=image)
     centres = np.vstack([scene.centres, places[k]]).astype(np.float32)
     return Scene(image, centres, np.append(scene.sizes, scales[k] * sizes[k]).astype(np.float32))
-
-
-def draw(scene: Scene, rng: np.random.Generator) -> Scene:
-    """A drawn plane among the others, if there may be one more and there is room on even ground:
-    on roofs and between trees it would hardly be seen."""
-    if len(scene.centres) >= _MOST:
-        return scene
-    corner = np.array(scene.image.shape[1::-1])
-    sizes = np.median(scene.sizes) * np.exp(rng.uniform(-0.5, 0.4, _TRIES))
-    sizes = np.maximum(sizes, _SMALLEST)
-    places = rng.uniform(0, corner, (_TRIES, 2))
-    inside = np.minimum(places, corner - places).min(1) >= _WINGS * sizes
-    free = inside & _room(scene, places, _WINGS * sizes).all(1)
-    for place, size in zip(places[free], sizes[free], strict=True):
-        if _spread(scene.image, place, size) < _EVEN:
-            image = lay_plane(scene.image, place, size, rng)
-            centres = np.vstack([scene.centres, place]).astype(np.float32)
-            return Scene(image, centres, np.append(scene.sizes, size).astype(np.float32))
-    return scene
-
-
-def _spread(image: Array, place: Array, size: float) -> float:
-    """How much shades vary around a place."""
-    low, high = (place - _WINGS * size).astype(int), (place + _WINGS * size).astype(int)
-    return float(image[low[1] : high[1], low[0] : high[0]].std((0, 1)).mean())
 
 
 def _lay(
@@ -179,47 +146,30 @@ def move(scene: Scene, around: Array | None, rng: np.random.Generator) -> Scene:
 
 
 def repaint(scene: Scene, rng: np.random.Generator) -> Array:
-    """The planes in other paint: most are white, but some are nearly as grey as the ground, or
-    darker. None becomes fainter than planes are: where nothing is to be seen there is none."""
+    """The planes in other paint: most are white, but some are as grey as the ground, or darker."""
     one = _paint(rng)
-    paints = np.array([one if rng.random() < 0.7 else _paint(rng) for _ in scene.sizes])
-    ground = _ground(scene.image)
-    clear = np.abs(scene.image - ground).mean(2)
-    there = [clear[_away(scene, k) < _BODY].mean() for k in range(len(paints))]
-    least = _FAINTEST * scene.image.std() / np.maximum(there, 1.0)
-    paints = np.sign(paints) * np.maximum(np.abs(paints), np.minimum(least, 1.0))
-    return _painted(scene, paints, ground)
+    paints = [one if rng.random() < 0.7 else _paint(rng) for _ in scene.sizes]
+    return _painted(scene, paints)
 
 
 def erased(scene: Scene) -> Array:
     """The ground without its planes."""
-    return _painted(scene, np.zeros(len(scene.sizes)), _ground(scene.image))
+    return _painted(scene, [0.0] * len(scene.sizes))
 
 
-def _painted(scene: Scene, paints: Array, ground: Array) -> Array:
+def _painted(scene: Scene, paints: list[float]) -> Array:
     """What differs from the ground around a plane differs less, or the other way round."""
-    share = np.ones(scene.image.shape[:2], np.float32)
-    for k, paint in enumerate(paints):
-        share += (paint - share) * np.clip(2.2 - 2 * _away(scene, k), 0, 1)
-    painted: Array = ground + (scene.image - ground) * share[..., None]
-    return painted.clip(0, 255).astype(np.uint8)
-
-
-def _ground(image: Array) -> Array:
-    """What is around a place, (H, W, 3)."""
+    image = scene.image
     height, width = image.shape[:2]
     small = cv2.resize(image, (width // 2, height // 2), interpolation=cv2.INTER_AREA)
-    ground: Array = cv2.resize(cv2.medianBlur(small, 15), (width, height)).astype(np.float32)
-    return ground
-
-
-def _away(scene: Scene, k: int) -> Array:
-    """How far each pixel (H, W) is from a plane, in sizes of it."""
-    height, width = scene.image.shape[:2]
-    (cx, cy), size = scene.centres[k], scene.sizes[k]
+    ground = cv2.resize(cv2.medianBlur(small, 15), (width, height)).astype(np.float32)
     x, y = np.arange(width, dtype=np.float32) + 0.5, np.arange(height, dtype=np.float32) + 0.5
-    away: Array = np.sqrt((x - cx) ** 2 + (y[:, None] - cy) ** 2) / size
-    return away
+    share = np.ones(image.shape[:2], np.float32)
+    for (cx, cy), size, paint in zip(scene.centres, scene.sizes, paints, strict=True):
+        away = np.sqrt((x - cx) ** 2 + (y[:, None] - cy) ** 2) / size
+        share += (paint - share) * np.clip(2.2 - 2 * away, 0, 1)
+    painted: Array = ground + (image - ground) * share[..., None]
+    return painted.clip(0, 255).astype(np.uint8)
 
 
 def _paint(rng: np.random.Generator) -> float:

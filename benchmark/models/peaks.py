@@ -19,7 +19,8 @@ def draw_peaks(centres: Tensor, shown: Tensor, sigmas: Tensor, size: tuple[int, 
     # A gaussian is a product of one in x and one in y.
     across = torch.exp(-((columns - centres[..., :1]) ** 2) / scale)  # (N, K, W)
     down = torch.exp(-((rows - centres[..., 1:]) ** 2) / scale)  # (N, K, H)
-    return torch.einsum("nkh,nkw,nk->nhw", down, across, shown.to(across.dtype))
+    # Two factors: of three, einsum would write out a map for every peak.
+    return torch.einsum("nkh,nkw->nhw", down * shown.to(down)[..., None], across)
 
 
 @dataclass(frozen=True)

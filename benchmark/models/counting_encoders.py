@@ -51,12 +51,14 @@ class PhotoEncoder(nn.Module):
         super().__init__()
         near, middle, far = fields
         self.near = nn.Sequential(
-            TurnedConv(PLAIN, channels + 1, near, 6, 2, bias=True), TurnedUnit(near)
+            TurnedConv(PLAIN, channels + 1, near, 6, 2, bias=True),
+            TurnedUnit(near, alone=near // 2),
         )
         self.middle = nn.Sequential(
-            TurnedConv(TURNED, near, middle, 4, 2, bias=True), TurnedUnit(middle),
-            TurnedUnit(middle),
-        )  # fmt: skip
+            TurnedConv(TURNED, near, middle, 4, 2, bias=True),
+            TurnedUnit(middle, alone=middle // 2),
+            TurnedUnit(middle, alone=middle // 2),
+        )
         self.far = nn.Sequential(
             nn.ReLU(), TurnedConv(TURNED, middle, far, 4, 2, bias=True),
             *(TurnedUnit(far, dilation) for dilation in (1, 2, 1, 2)),

@@ -10,7 +10,7 @@ from functools import cache
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import conv2d, relu
+from torch.nn.functional import conv2d, pad, relu
 
 from benchmark.models.layers import normalised
 
@@ -22,6 +22,7 @@ WAYS: tuple[Way, ...] = tuple(
 # What maps may be made of: one channel that is turned alone, the four pixels that a fold of two
 # by two has as channels, which are turned into each other, and maps of such layers themselves.
 PLAIN, FOLDED, TURNED = 1, 4, 8
+_LEAST_VARIANCE = 1e-5
 
 
 def turn(maps: Tensor, way: Way) -> Tensor:
@@ -86,37 +87,57 @@ class TurnedConv(nn.Module):
 
 
 class TurnedNorm(nn.Module):
-    """Batch normalisation whose scales and statistics are the same in all ways."""
+    """Batch normalisation whose scales and statistics are the same in all ways.
+
+    The last `alone` fields are normalised by each image alone. What a photograph's light, haze
+    and sharpness do to them is then evened out, also where training has seen none like it, and
+    the others still tell what there is much of (IBN-Net, Pan and others 2018).
+    """
 
     mean: Tensor
     variance: Tensor
 
-    def __init__(self, fields: int) -> None:
+    def __init__(self, fields: int, alone: int = 0) -> None:
         super().__init__()
+        self.alone = alone
         self.weight = nn.Parameter(torch.ones(fields))
         self.bias = nn.Parameter(torch.zeros(fields))
-        self.register_buffer("mean", torch.zeros(fields))
-        self.register_buffer("variance", torch.ones(fields))
+        self.register_buffer("mean", torch.zeros(fields - alone))
+        self.register_buffer("variance", torch.ones(fields - alone))
 
     def forward(self, x: Tensor) -> Tensor:
+        known = (pad(values, (0, self.alone)) for values in (self.mean, self.variance))
         weight, bias, mean, variance = (
-            values.repeat(len(WAYS))
-            for values in (self.weight, self.bias, self.mean, self.variance)
+            values.repeat(len(WAYS)) for values in (self.weight, self.bias, *known)
         )
         normal = normalised(x, mean, variance, weight, bias, self.training)
         if self.training:
             # Each way was normalised by statistics of its own, which over many images are alike.
-            self.mean.copy_(mean.view(len(WAYS), -1).mean(0))
-            self.variance.copy_(variance.view(len(WAYS), -1).mean(0))
-        return normal
+            shared = len(self.mean)
+            self.mean.copy_(mean.view(len(WAYS), -1).mean(0)[:shared])
+            self.variance.copy_(variance.view(len(WAYS), -1).mean(0)[:shared])
+        return self._mixed(normal, x) if self.alone else normal
+
+    def _mixed(self, normal: Tensor, x: Tensor) -> Tensor:
+        """Maps normalised by the batch, but for the last fields."""
+        n, channels, height, width = x.shape
+        shape = (n, height, width, len(WAYS), channels // len(WAYS))  # as it lies in memory
+        by_batch = normal.permute(0, 2, 3, 1).reshape(shape)[..., : -self.alone]
+        own = x.permute(0, 2, 3, 1).reshape(shape)[..., -self.alone :]
+        variance, mean = torch.var_mean(own, (1, 2, 3), correction=0, keepdim=True)
+        scale = self.weight[-self.alone :] * torch.rsqrt(variance + _LEAST_VARIANCE)
+        by_image = own * scale + (self.bias[-self.alone :] - mean * scale)
+        mixed = torch.cat([by_batch, by_image.to(by_batch)], -1)
+        return mixed.view(n, height, width, channels).permute(0, 3, 1, 2)
 
 
 class TurnedUnit(nn.Module):
-    """Pre-activation residual unit of such layers."""
+    """Pre-activation residual unit of such layers; `alone` fields are first normalised by each
+    image alone."""
 
-    def __init__(self, fields: int, dilation: int = 1) -> None:
+    def __init__(self, fields: int, dilation: int = 1, alone: int = 0) -> None:
         super().__init__()
-        self.norm1, self.norm2 = TurnedNorm(fields), TurnedNorm(fields)
+        self.norm1, self.norm2 = TurnedNorm(fields, alone), TurnedNorm(fields)
         self.conv1 = TurnedConv(TURNED, fields, fields, 3, dilation=dilation)
         self.conv2 = TurnedConv(TURNED, fields, fields, 3, dilation=dilation)
 

@@ -20,13 +20,13 @@ class Training:
     steps: int
     batch: int
     optimiser: str = "adamw"
-    """`adamw` or `muon`, with a learning rate that rises and falls, or `adadelta`."""
+    """`adamw`, with a learning rate that rises and falls, or `adadelta`."""
     rate: float = 3e-3
     """The highest learning rate."""
     warm_up: float = 0.1
     """Share of the steps in which the rate rises."""
     decay: float = 1e-4
-    """Of the weights (adamw, muon)."""
+    """Of the weights (adamw)."""
     clip: float = 1.0
     """Longest gradient; 0 for no limit."""
     average: float = 0.0
@@ -150,8 +150,8 @@ def change(training: Training, changes: dict[str, Any]) -> Training:
     changed = replace(training, model=model, **{k: v for k, v in changes.items() if k in own})
     if changed.steps < 1 or changed.batch < 1:
         raise UserError("steps and batch must be 1 or more")
-    if changed.optimiser not in ("adamw", "muon", "adadelta"):
-        raise UserError(f"optimiser '{changed.optimiser}': adamw, muon or adadelta")
+    if changed.optimiser not in ("adamw", "adadelta"):
+        raise UserError(f"optimiser '{changed.optimiser}': adamw or adadelta")
     if changed.precision not in ("float32", "bfloat16", "auto"):
         raise UserError(f"precision '{changed.precision}': float32, bfloat16 or auto")
     return changed

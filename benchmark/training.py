@@ -15,7 +15,6 @@ from torch import Tensor, nn
 
 from benchmark.data import make_batch, split_validation, training_batches
 from benchmark.models import Model
-from benchmark.optimisers import make_optimiser
 from benchmark.presets import Training
 from benchmark.processes import Processes
 from benchmark.run import Config, RunFolder
@@ -159,6 +158,16 @@ def validation_loss(task: Task, model: Model, dataset: Dataset, processes: Proce
         total += torch.tensor([float(model.loss(batch).sum()), len(rows)])
     model.train()
     return processes.mean(total[0].clone()) / processes.mean(total[1].clone())
+
+
+def make_optimiser(training: Training, model: Model) -> torch.optim.Optimizer:
+    """The optimiser of a preset; biases and single numbers do not decay."""
+    if training.optimiser == "adadelta":
+        return torch.optim.Adadelta(model.parameters(), lr=training.rate)
+    wide = [p for p in model.parameters() if p.ndim > 1]
+    flat = [p for p in model.parameters() if p.ndim <= 1]
+    groups: list[dict[str, Any]] = [{"params": wide}, {"params": flat, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=training.rate, weight_decay=training.decay)
 
 
 def _average(training: Training, model: Model) -> nn.Module | None:

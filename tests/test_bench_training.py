@@ -15,10 +15,9 @@ from safetensors.torch import load_file
 from benchmark.data import make_batch, open_part, split_validation, training_batches
 from benchmark.models import build_model
 from benchmark.models.counter import FastCounter, PaperCounter
-from benchmark.optimisers import make_optimiser
 from benchmark.presets import Training, change, training_for
 from benchmark.tasks import Part, find_task
-from benchmark.training import State, knows_bfloat16, one_step, rate_share
+from benchmark.training import State, knows_bfloat16, make_optimiser, one_step, rate_share
 from benchmark.weights import load_tensors
 from conftest import hear_ctrl_c, tool
 from ivl_shards import UserError, open_dataset

@@ -97,10 +97,10 @@ TRAININGS: dict[tuple[str, str, str], Training] = {
     ("coloured-shapes", "inductive", "paper"): Training(20_000, 16, **_PAPER),
     ("coloured-shapes", "end-to-end", "paper"): Training(20_000, 16, **_PAPER),
     ("dota-planes", "inductive", "fast"): Training(
-        6000, 16, average=0.998, warm_up=0.05, decay=0.05, precision="auto", model=_PLANES
+        5400, 16, average=0.998, warm_up=0.05, decay=0.05, precision="auto", model=_PLANES
     ),
     ("dota-planes", "end-to-end", "fast"): Training(
-        6000,
+        5400,
         16,
         average=0.998,
         warm_up=0.05,

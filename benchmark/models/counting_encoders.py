@@ -42,8 +42,10 @@ class PhotoEncoder(nn.Module):
     coloured square is; at an eighth of the resolution they are cheap and see far. Every filter is
     used in all eight ways to turn and mirror it, since planes point anywhere. Layers are
     normalised over batches, without which they would learn too slowly; at the time of counting
-    that is a fixed scale, the same wherever and however much there is to see. Only mean and
-    contrast of the image count everywhere.
+    that is a fixed scale, the same wherever and however much there is to see. What counts
+    everywhere is the light of the photograph: its mean and contrast, which are evened out at once,
+    and those of half the fields near and in the middle, so that the height of a peak
+    says the same in more kinds of photographs. A few planes more or less hardly change them.
     """
 
     def __init__(self, channels: int, fields: Sequence[int]) -> None:

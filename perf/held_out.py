@@ -43,8 +43,8 @@ SCALES = ((1.0,), (0.8, 1.0, 1.25))
 # Share and least height, and those beyond five: the same, or lower.
 LIMITS = tuple(
     (within, beyond)
-    for within in ((0.45, 0.2), (0.45, 0.25), (0.5, 0.25), (0.5, 0.3), (0.55, 0.3))
-    for beyond in (within, (0.45, 0.2), (0.4, 0.2), (0.35, 0.15), (0.3, 0.15), (0.3, 0.1))
+    for within in ((0.4, 0.2), (0.45, 0.25), (0.5, 0.3))
+    for beyond in (within, (0.35, 0.15))
 )
 
 

@@ -13,7 +13,7 @@ RUNS := $(DEMO)/runs$(STEPS:%=-%)
 OTHERS := $(filter-out results/toy-shapes-inductive-fast-% results/ideas/%, \
   $(wildcard results/*.json results/*/*.json))
 
-.PHONY: demo test check quick perf readme pictures clean
+.PHONY: demo test check quick fuzz perf readme pictures clean
 
 # Datasets of each kind, the default task trained, and a page that shows all of it. Repeated, it
 # goes on where it was. DOTA and ICDAR join where IVL_DATA has their folders dota and icdar13.
@@ -52,6 +52,10 @@ check: .venv/installed-dev
 quick: check
 	$(BIN)/pytest $(SIDE) -m "not slow"
 
+# Minutes: the fuzzers of `make test` with many more cases, as docs/SECURITY.md states.
+fuzz: .venv/installed-dev
+	IVL_FUZZ=long $(BIN)/pytest $(SIDE) -m fuzz --timeout 3600
+
 # Every script prints ratios; docs/PERFORMANCE.md is what they printed.
 perf: .venv/installed-dev
 	$(BIN)/python perf/report.py
@@ -75,7 +79,7 @@ pictures: .venv/installed-bench
 .venv/installed-dev: pyproject.toml constraints.txt
 	test -d .venv || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet -c constraints.txt torch
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[bench,dask,dev]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[bench,dask,dev,ocr]'
 	touch $@ .venv/installed-bench
 
 clean:

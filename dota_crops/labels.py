@@ -23,7 +23,11 @@ CATEGORIES = (
 
 # float() would also take nan, 1_000 and digits of other scripts.
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?", re.ASCII)
-_HEADER = re.compile(r"\s*([A-Za-z][A-Za-z _-]*?)\s*:(.*)")
+_KEY = re.compile(r"[A-Za-z][A-Za-z _-]*")
+# Of a number or the key of a header: the patterns take the square of the length.
+_LONGEST = 64
+# The largest of DOTA's label files has 1 MB.
+MOST_BYTES = 20_000_000
 _BOM = b"\xef\xbb\xbf"
 # No image is this large; keeps areas exact in float64.
 _FARTHEST = 1e6
@@ -93,18 +97,20 @@ def parse_labels(data: bytes) -> Labels:
 
 
 def _read_line(labels: Labels, read: list[Labelled], number: int, text: str) -> None:
-    header = _HEADER.match(text)
-    if header:
-        _read_header(labels, number, header[1].lower(), header[2].strip())
+    key, colon, value = text.partition(":")
+    key = key.strip()
+    if colon and len(key) <= _LONGEST and _KEY.fullmatch(key):
+        _read_header(labels, number, key.lower(), value.strip())
         return
     words = text.split()
     category = next((word for word in words if word in CATEGORIES), "")
     # The run of numbers that the line begins with: its corners.
     numbers: list[float] = []
     for word in words[:8]:
-        if not _NUMBER.fullmatch(word) or not abs(float(word)) <= _FARTHEST:
+        coordinate = _number(word)
+        if not abs(coordinate) <= _FARTHEST:
             break
-        numbers.append(float(word))
+        numbers.append(coordinate)
     complaint = _complaint(words, len(numbers))
     if not complaint:
         difficult = int(words[9]) if len(words) == 10 else 0
@@ -119,10 +125,17 @@ def _read_line(labels: Labels, read: list[Labelled], number: int, text: str) -> 
 def _read_header(labels: Labels, number: int, key: str, value: str) -> None:
     if key != "gsd" or value.lower() in ("null", "none", ""):
         return
-    if _NUMBER.fullmatch(value) and 0 < float(value) < 1000:
-        labels.gsd = float(value)
+    if 0 < _number(value) < 1000:
+        labels.gsd = _number(value)
     else:
         labels.complain(number, f"gsd '{_shown(value)}' is not a number of metres (ignored)")
+
+
+def _number(word: str) -> float:
+    """Return what a word says; NaN, which no comparison lets pass, if that is not a number."""
+    if len(word) <= _LONGEST and _NUMBER.fullmatch(word):
+        return float(word)
+    return math.nan
 
 
 def _complaint(words: list[str], numbers: int) -> str:

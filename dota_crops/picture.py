@@ -14,15 +14,33 @@ import numpy as np
 import pyvips
 
 from ivl_shards import UserError
+from ivl_shards.photograph import Unreadable
 from ivl_shards.schema import Array
 
 # Above this many pixels (192 MB) an image is streamed.
 WHOLE = 64_000_000
+# Bytes of the file of an image that is not streamed: 64 million pixels of 16 bits, as they are.
+_WHOLE_BYTES = 512_000_000
+# Pixels of a side: DOTA's largest have some 30,000. Rows of the whole width are held in memory.
+_LONGEST_SIDE = 50_000
+# What files begin with, and the loader of libvips for each. No other loader is ever asked.
+_LOADERS = {
+    b"\x89PNG\r\n\x1a\n": "pngload",
+    b"\xff\xd8\xff": "jpegload",
+    b"II*\0": "tiffload",
+    b"MM\0*": "tiffload",
+    b"II+\0": "tiffload",  # BigTIFF
+    b"MM\0+": "tiffload",
+}
 # Rows decoded at a time; libvips buffers several times as many.
 _STRIP = 64
 _JPEG_END = b"\xff\xd9"
 _PNG_END = b"IEND\xaeB`\x82"
 _TAIL = 1 << 16
+
+
+# Loaders that libvips itself does not trust with files of strangers; none of them is used here.
+pyvips.block_untrusted_set(True)
 
 
 class Picture(Protocol):
@@ -44,16 +62,44 @@ class Header:
 def read_header(path: Path) -> Header:
     """Size of an image whose file is complete, as far as can be told without decoding it."""
     try:
-        image = pyvips.Image.new_from_file(str(path), access="sequential")
-        header = Header(image.height, image.width)
-        if not _ends_well(path):
+        image = _load(path)
+        fault = _size_fault(image)
+        if not fault and not _ends_well(path):
             # The ending proves nothing for some files; decoding them does.
-            pyvips.Image.new_from_file(str(path), access="sequential", fail_on="truncated").avg()
-    except pyvips.Error as error:
+            _load(path, fail_on="truncated").avg()
+    except (pyvips.Error, Unreadable) as error:
         return Header(fault=f"cannot be read: {_reason(error)}")
     except OSError as error:
         return Header(fault=f"cannot be read: {error.strerror}")
-    return header
+    return Header(fault=f"cannot be read: {fault}") if fault else Header(image.height, image.width)
+
+
+def _load(path: Path, **options: Any) -> Any:
+    """Open an image of a documented format in libvips, whatever its name ends in."""
+    with path.open("rb") as file:
+        loader = _loader(file.read(8))
+    # Anew each time: libvips would remember what it found under that name before.
+    options |= {"access": "sequential", "revalidate": True}
+    return pyvips.Operation.call(loader, str(path), **options)
+
+
+def _loader(head: bytes) -> str:
+    """Return the loader for a file that begins so; `Unreadable` if it is of no known format."""
+    for magic, loader in _LOADERS.items():
+        if head.startswith(magic):
+            return loader
+    raise Unreadable("is not a PNG, JPEG or TIFF file")
+
+
+def _size_fault(image: Any) -> str:
+    """Return why an image would not fit into memory; "" if it does."""
+    if max(image.width, image.height) > _LONGEST_SIDE:
+        size = f"{image.width}×{image.height}"
+        return f"{size} pixels, and no side may have more than {_LONGEST_SIDE:,}"
+    interlaced = image.get_typeof("interlaced") and image.get("interlaced")
+    if interlaced and image.width * image.height > WHOLE:
+        return "is interlaced (progressive), and too large for that: save it without"
+    return ""
 
 
 def _ends_well(path: Path) -> bool:
@@ -77,9 +123,11 @@ class Whole:
         # The labels mean the pixels as stored, whatever an EXIF tag says about turning them.
         flags = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
         try:
-            pixels = cv2.imdecode(np.fromfile(path, np.uint8), flags)
-        except (cv2.error, OSError) as error:
-            raise _damaged(path, error) from None
+            data = np.fromfile(path, np.uint8, _WHOLE_BYTES)
+            _loader(data[:8].tobytes())  # OpenCV knows many more formats
+            pixels = cv2.imdecode(data, flags)
+        except (cv2.error, Unreadable, OSError) as error:
+            raise _damaged(path, _reason(error)) from None
         if pixels is None:
             raise _damaged(path, "OpenCV cannot decode it")
         self._pixels: Array = pixels
@@ -100,11 +148,9 @@ class Streamed:
 
     def _restart(self) -> None:
         try:
-            image = pyvips.Image.new_from_file(
-                str(self._path), access="sequential", fail_on="truncated"
-            )
+            image = _load(self._path, fail_on="truncated")
             self._region: Any = pyvips.Region.new(_as_rgb(image))
-        except pyvips.Error as error:
+        except (pyvips.Error, Unreadable, OSError) as error:
             raise _damaged(self._path, _reason(error)) from None
         self._height, self._width = image.height, image.width
         self._strips: deque[Array] = deque()  # of _STRIP rows each, but for the image's last
@@ -143,8 +189,8 @@ def _as_rgb(image: Any) -> Any:
 
 
 def _reason(error: Any) -> str:
-    """The first line of what libvips says."""
-    return str(error).strip().splitlines()[-1].strip() if str(error).strip() else "unknown error"
+    """Return the last line of what libvips, or OpenCV, says."""
+    return (str(error).strip().splitlines() or ["unknown error"])[-1].strip()
 
 
 def _damaged(path: Path, why: object) -> UserError:

@@ -6,6 +6,7 @@ from typing import NoReturn
 from dota_crops.labels import CATEGORIES
 from dota_crops.rule import parse_cut
 from ivl_shards import Recipe, UserError
+from ivl_shards.errors import did_you_mean
 from ivl_shards.recipe import require
 
 TRAIN = "train"
@@ -68,7 +69,8 @@ class DotaRecipe(Recipe):
             object.__setattr__(self, "turns", self.split == TRAIN)
         require(
             self.category in CATEGORIES,
-            f"category '{self.category}' is not one of DOTA's: {', '.join(CATEGORIES)}",
+            f"category '{self.category}' is not one of DOTA's"
+            f"{did_you_mean(self.category, CATEGORIES)}: {', '.join(CATEGORIES)}",
         )
         require(max(self.counts) <= 1000, f"{max(self.counts)} objects: at most 1000 a crop")
         require(self.images is None or self.images >= 1, "0 images: use at least 1")

@@ -9,8 +9,9 @@ import numpy as np
 import shapely
 
 from dota_crops.folders import Complaint, Pair
-from dota_crops.labels import Labelled, parse_labels
+from dota_crops.labels import MOST_BYTES, Labelled, parse_labels
 from dota_crops.picture import read_header
+from ivl_shards import UserError
 from ivl_shards.schema import Array
 
 
@@ -67,9 +68,13 @@ def look(pair: Pair, category: str, least: int) -> Look:
     """Read the labels of an image, and its size if it has at least that many objects."""
     complaints: list[Complaint] = []
     try:
-        text = pair.labels.read_bytes()
+        with pair.labels.open("rb") as file:
+            text = file.read(MOST_BYTES + 1)
     except OSError as error:
         complaints.append(Complaint(pair.labels, 0, f"cannot be read: {error.strerror}"))
+        return Look(None, "labels cannot be read", complaints)
+    if len(text) > MOST_BYTES:
+        complaints.append(Complaint(pair.labels, 0, f"has more than {MOST_BYTES:,} bytes"))
         return Look(None, "labels cannot be read", complaints)
     labels = parse_labels(text)
     complaints += [Complaint(pair.labels, line, text) for line, text in labels.complaints]
@@ -121,6 +126,9 @@ def _place(thing: Labelled, height: int, width: int) -> str:
 def _fingerprint(pair: Pair, text: bytes) -> bytes:
     hashed = hashlib.sha256(f"{pair.name}\n".encode())
     hashed.update(hashlib.sha256(text).digest())
-    with pair.image.open("rb") as file:
-        hashed.update(hashlib.file_digest(file, "sha256").digest())
+    try:
+        with pair.image.open("rb") as file:
+            hashed.update(hashlib.file_digest(file, "sha256").digest())
+    except OSError as error:  # its head could be read just before
+        raise UserError(f"{pair.image}: cannot be read: {error.strerror}") from None
     return hashed.digest()

@@ -10,7 +10,7 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import click
@@ -22,7 +22,7 @@ from fonts.manifest import catalogue_manifest
 from fonts.places import catalogue_folder
 from fonts.preview import write_sheet
 from fonts.screening import Screening, Verdict, screen
-from fonts.sources import load, usable
+from fonts.sources import MOST_NAMED, load, usable
 from ivl_shards.options import run, version_option
 from ivl_shards.progress import show_progress
 
@@ -93,15 +93,27 @@ def check(folder: Path, as_json: bool) -> None:
 
 
 def _print_verdicts(screening: Screening) -> None:
-    wide = max((len(verdict.id) for verdict in screening.verdicts), default=0)
-    for verdict in screening.verdicts:
-        case = "capitals only" if verdict.caps_only else "both cases"
-        good = f"usable    {len(verdict.characters):4} characters, {case}, {verdict.family}"
-        bad = f"rejected  {verdict.reason}"
-        click.echo(f"{verdict.id:{wide}}  {bad if verdict.reason else good}")
-    if screening.faces:
+    good = [verdict for verdict in screening.verdicts if not verdict.reason]
+    _print_some(good, _describe_usable)
+    _print_some(screening.rejected, lambda verdict: f"rejected  {verdict.reason}")
+    if good:
         many = len(screening.verdicts)
-        click.echo(f"{len(screening.faces):,} of {many:,} faces can be used")
+        click.echo(f"{len(good):,} of {many:,} faces can be used")
+
+
+def _describe_usable(verdict: Verdict) -> str:
+    case = "capitals only" if verdict.caps_only else "both cases"
+    return f"usable    {len(verdict.characters):4} characters, {case}, {verdict.family}"
+
+
+def _print_some(verdicts: Sequence[Verdict], describe: Callable[[Verdict], str]) -> None:
+    """Print a line each for the first verdicts, and how many more there are."""
+    shown = verdicts[:MOST_NAMED]
+    wide = max((len(verdict.id) for verdict in shown), default=0)
+    for verdict in shown:
+        click.echo(f"{verdict.id:{wide}}  {describe(verdict)}")
+    if len(verdicts) > len(shown):
+        click.echo(f"and {len(verdicts) - len(shown):,} more like these (--json lists all)")
 
 
 @cli.command(epilog="Example: ivl-fonts preview --out sheet.png")

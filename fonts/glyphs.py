@@ -49,7 +49,8 @@ class Glyphs:
         """Pillow's bare image of a character's ink, without margins; None if it has none."""
         try:
             core = self.font.getmask(character, mode="L")
-        except (OSError, ValueError, MemoryError):  # a damaged glyph, or one of absurd size
+        # A damaged glyph, or one of absurd size.
+        except (OSError, ValueError, MemoryError, Image.DecompressionBombError):
             return None
         bounds = core.getbbox()
         return None if bounds is None else core.crop(bounds)

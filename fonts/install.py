@@ -4,12 +4,14 @@ Whatever happens (a kill, a full disk, a second run) the index names only faces 
 complete, and the next run goes on with the others.
 """
 
-import fcntl
+import gzip
 import hashlib
+import io
 import os
 import shutil
 import sys
 import tarfile
+import zlib
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -17,11 +19,13 @@ from itertools import islice
 from pathlib import Path
 from string import ascii_uppercase
 
+from filelock import FileLock, Timeout
+
 from fonts.catalogue import (
     Installed,
     font_path,
+    is_installed,
     licence_path,
-    looks_installed,
     read_index,
     write_index,
 )
@@ -30,7 +34,8 @@ from fonts.manifest import Entry, catalogue_manifest
 from fonts.npm import Packing, find_client
 from fonts.outlines import BROKEN, read_names, to_ttf
 from fonts.places import write_atomically
-from ivl_shards.errors import Stopped, UserError
+from ivl_shards.disk import drop_temporary
+from ivl_shards.errors import Damage, Stopped, UserError
 
 # Packages a call of the client: enough to share its start, few enough to keep disk use low.
 _BATCH = 48
@@ -39,6 +44,11 @@ _CLIENTS = 3
 # Calls without any result, one after the other, after which there is no registry to be reached.
 _IN_VAIN = 3
 _INCOMING = ".incoming-"
+_LICENCE = "LICENSE"
+# The largest package of the catalogue has 11 MB, which hardly shrink, and the largest font 0.4 MB.
+_MOST_UNPACKED = 128 << 20
+_MOST_MEMBERS = 20_000
+_MOST_BYTES = 16 << 20
 
 Report = Callable[[int], None]
 
@@ -69,7 +79,7 @@ def install(
     """
     entries = catalogue_manifest() if manifest is None else manifest
     with _locked(folder):
-        index = read_index(folder)
+        index = _index(folder)
         wanted = [e for e in entries if not _is_right(folder, e, index)]
         report(len(entries) - len(wanted))
         if wanted:
@@ -149,8 +159,9 @@ def _packed(
 
 def _unpack(folder: Path, entry: Entry, tarball: Path) -> Installed:
     """Take a face and its licence out of a tarball, check both, and put them in their place."""
-    font = _member(tarball, entry, entry.file, entry.sha256)
-    licence = _member(tarball, entry, "LICENSE", entry.licence_sha256)
+    found = _read_package(tarball, entry)
+    font = _checked(found, entry, entry.file, entry.sha256)
+    licence = _checked(found, entry, _LICENCE, entry.licence_sha256)
     try:
         plain = to_ttf(font)
         temporary = tarball.with_suffix(".ttf")
@@ -170,55 +181,86 @@ def _unpack(folder: Path, entry: Entry, tarball: Path) -> Installed:
     )
 
 
-def _member(tarball: Path, entry: Entry, name: str, sha256: str) -> bytes:
+def _read_package(tarball: Path, entry: Entry) -> dict[str, bytes]:
+    """Return the font and the licence of a package, by their names in it.
+
+    Everything is bounded before it is read: the unpacked archive, its members, and each of them.
+    Links and whatever lies elsewhere are passed over.
+    """
+    wanted = {f"package/{name}": name for name in (entry.file, _LICENCE)}
+    found = {}
     try:
-        with tarfile.open(tarball) as tar:
-            file = tar.extractfile(f"package/{name}")
-            content = file.read() if file else b""
-    except KeyError:
-        raise UserError(f"{entry.spec}: {name} is not in the package") from None
-    except (tarfile.TarError, OSError, EOFError) as error:
+        with tarfile.open(fileobj=io.BytesIO(_unzipped(tarball)), mode="r:") as tar:
+            for member in islice(tar, _MOST_MEMBERS):
+                if member.name not in wanted or not member.isreg():
+                    continue
+                if member.size > _MOST_BYTES:
+                    raise UserError(f"{entry.spec}: {wanted[member.name]} is too large for a font")
+                file = tar.extractfile(member)
+                assert file is not None  # it is a regular file
+                found[wanted[member.name]] = file.read()
+    # ValueError: a number in a head is none. RecursionError: heads of heads.
+    except (tarfile.TarError, OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         raise UserError(f"{entry.spec}: the package is damaged: {error}") from None
-    found = hashlib.sha256(content).hexdigest()
-    if found != sha256:
+    return found
+
+
+def _unzipped(tarball: Path) -> bytes:
+    """Return the content of a gzip file; ValueError if that is more than any package has."""
+    with gzip.open(tarball) as file:
+        content = file.read(_MOST_UNPACKED + 1)
+    if len(content) > _MOST_UNPACKED:
+        raise ValueError(f"unpacks to more than {_MOST_UNPACKED >> 20} MB")
+    return content
+
+
+def _checked(found: dict[str, bytes], entry: Entry, name: str, sha256: str) -> bytes:
+    if name not in found:
+        raise UserError(f"{entry.spec}: {name} is not in the package")
+    digest = hashlib.sha256(found[name]).hexdigest()
+    if digest != sha256:
         raise UserError(
-            f"{entry.spec}: {name} is not the pinned file: sha256 {found[:16]}… instead of "
+            f"{entry.spec}: {name} is not the pinned file: sha256 {digest[:16]}… instead of "
             f"{sha256[:16]}…; nothing of it was kept: check the registry that npm is set to"
         )
-    return content
+    return found[name]
+
+
+def _index(folder: Path) -> dict[str, Installed]:
+    """Return the index; where it is damaged an empty one, so that all is fetched again."""
+    try:
+        return read_index(folder)
+    except Damage:
+        return {}
 
 
 def _is_right(folder: Path, entry: Entry, index: dict[str, Installed]) -> bool:
     """Whether a face is there, to the last bit, with its licence."""
-    if not looks_installed(folder, entry, index):
+    if not is_installed(folder, entry, index):
         return False
-    return (
-        _sha256_of(font_path(folder, entry)) == index[entry.id].ttf_sha256
-        and _sha256_of(licence_path(folder, entry)) == entry.licence_sha256
-    )
-
-
-def _sha256_of(path: Path) -> str:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        licence = licence_path(folder, entry).read_bytes()
     except OSError:
-        return ""
+        return False
+    return hashlib.sha256(licence).hexdigest() == entry.licence_sha256
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Keep a second installation waiting; the lock goes with the process, however it ends."""
+    lock = FileLock(folder / ".lock")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / ".lock").open("wb")
+        lock.acquire(timeout=0)
+    except Timeout:
+        print(f"{folder}: waiting for another installation to end", file=sys.stderr)
+        lock.acquire()
     except OSError as error:
         raise UserError(f"{folder}: cannot be written: {error.strerror}") from None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            print(f"{folder}: waiting for another installation to end", file=sys.stderr)
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
         for left_over in folder.glob(f"{_INCOMING}*"):  # of a run that was killed
             shutil.rmtree(left_over, ignore_errors=True)
+        drop_temporary(folder, in_use=True)
         yield
+    finally:
+        lock.release()

@@ -1,9 +1,16 @@
 """Places: where on a user's machine the catalogue and the caches live."""
 
+import hashlib
+import mmap
 import os
+from contextlib import suppress
 from pathlib import Path
 
+from ivl_shards.disk import explained, write_whole
 from ivl_shards.errors import UserError
+
+# Cached files begin with their sha256 in hexadecimal; what follows is aligned for any array.
+SEAL_BYTES = 64
 
 
 def catalogue_folder() -> Path:
@@ -13,7 +20,7 @@ def catalogue_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """The folder for what can be computed again: the lexicon, the verdicts on fonts."""
+    """The folder for what can be computed again: the lexicon, verdicts on fonts, outlines."""
     return _xdg("XDG_CACHE_HOME", ".cache")
 
 
@@ -24,29 +31,48 @@ def _xdg(variable: str, default: str) -> Path:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file that appears whole under its name, or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    """Write a file, and the folders above it, that appears whole under its name or not at all."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(content)
-        temporary.replace(path)
     except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
+        raise explained(path, error) from None
+    write_whole(path, content, sync=False)
 
 
 def remember(name: str, content: bytes) -> None:
     """Put a file into the cache if that is possible; the work goes on without it."""
-    try:
-        write_atomically(cache_folder() / name, content)
-    except (UserError, OSError):
-        return
+    with suppress(UserError, OSError):
+        write_atomically(cache_folder() / name, _seal(name, content) + content)
 
 
 def recall(name: str) -> bytes | None:
-    """A file of the cache, or None."""
-    try:
-        return (cache_folder() / name).read_bytes()
-    except OSError:
+    """Return what was cached under a name; None if that is not there, or not as it was written."""
+    mapped = recall_mapped(name)
+    if mapped is None:
         return None
+    with mapped:
+        return mapped[SEAL_BYTES:]
+
+
+def recall_mapped(name: str) -> mmap.mmap | None:
+    """Return what `recall` does as a memory map, which all processes share.
+
+    The content begins at `SEAL_BYTES`. All of it is read once, to compare its checksum.
+    """
+    try:
+        with (cache_folder() / name).open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError):  # ValueError: the file is empty
+        return None
+    with memoryview(mapped) as whole, whole[SEAL_BYTES:] as content:
+        if mapped[:SEAL_BYTES] == _seal(name, content):
+            return mapped
+    mapped.close()
+    return None
+
+
+def _seal(name: str, content: bytes | memoryview) -> bytes:
+    """Return the checksum of a cached file: of its name, too, so that none passes for another."""
+    digest = hashlib.sha256(f"{name}\n".encode())
+    digest.update(content)
+    return digest.hexdigest().encode()

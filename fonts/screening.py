@@ -12,13 +12,16 @@ import numpy as np
 from fonts.face import Face
 from fonts.glyphs import Glyphs
 from fonts.letters import SIDE, Shapes, readable, shapes_of
-from fonts.outlines import BROKEN, faces_in, read_names
+from fonts.metrics import check_units, measure, open_font
+from fonts.outlines import BROKEN, faces_in, read_font, read_names
 from fonts.places import recall, remember
 from ivl_shards.errors import UserError
 
 SUFFIXES = frozenset({".ttf", ".otf", ".ttc", ".otc", ".woff", ".woff2"})
+# Samples name their face in a field of so many bytes, with the number of a face of a collection.
+LONGEST_NAME = 92
 # Raise it when a rule changes: verdicts are kept in the cache.
-_VERSION = 1
+_VERSION = 2
 # Letters that differ in fewer pixels than this share are the same face under two names.
 _ALIKE = 0.005
 # The same face in two formats is hinted in two ways, and differs by up to so much.
@@ -103,10 +106,16 @@ def _file(verdict: Verdict) -> str:
 
 def _judge_file(name: str, path: Path) -> list[Verdict]:
     """The verdicts on the faces of a file, from the cache if its content was seen before."""
+    fault = _name_fault(name)
+    if fault:
+        return [Verdict(fault[0], 0, fault[1])]
     try:
-        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
+        sha256 = hashlib.sha256(read_font(path)).hexdigest()
+    except PermissionError as error:
         return [Verdict(name, 0, f"cannot be read: {error.strerror}")]
+    except BROKEN as error:
+        _blame_font(path, error)
+        return [Verdict(name, 0, f"not a font file: {_words(error)}")]
     key = f"fonts/{_VERSION}-{sha256}.json"
     cached = _read_cached(key)
     if cached is None:
@@ -117,6 +126,19 @@ def _judge_file(name: str, path: Path) -> list[Verdict]:
         replace(verdict, id=f"{name}#{verdict.index}" if len(cached) > 1 else name)
         for verdict in cached
     ]
+
+
+def _name_fault(name: str) -> tuple[str, str] | None:
+    """Return a name that can be printed, and why samples could not be labelled with the real one.
+
+    None if they can.
+    """
+    shown = "".join(c if c.isprintable() else "\ufffd" for c in name)
+    if shown != name:  # control characters, or bytes that are no text, as Linux allows
+        return shown, "its name is not printable text"
+    if len(name.encode()) > LONGEST_NAME:
+        return name, f"its path has more than {LONGEST_NAME} bytes: move or rename it"
+    return None
 
 
 def _read_cached(key: str) -> list[Verdict] | None:
@@ -131,6 +153,7 @@ def _judge(path: Path, sha256: str) -> list[Verdict]:
     try:
         count = faces_in(path)
     except BROKEN as error:
+        _blame_font(path, error)
         return [Verdict("", 0, f"not a font file: {_words(error)}")]
     return [_judge_face(path, index, sha256) for index in range(count)]
 
@@ -138,16 +161,21 @@ def _judge(path: Path, sha256: str) -> list[Verdict]:
 def _judge_face(path: Path, index: int, sha256: str) -> Verdict:
     try:
         names = read_names(path, index)
+        font = open_font(path, index)
+        check_units(font)
+        # Only these are drawn: FreeType would make pictures as large as outlines say.
+        fit, absurd = measure(font, names.mapped)
         glyphs = Glyphs(path, index)
     except BROKEN as error:
+        _blame_font(path, error)
         return Verdict("", index, f"does not open: {_words(error)}")
-    drawn = glyphs.drawn(names.mapped)
+    drawn = glyphs.drawn(fit)
     shapes = shapes_of([glyphs.ink(c) if c in drawn else None for c in ascii_letters])
     caps_only = _is_caps_only(drawn, shapes)
     return Verdict(
         id="",
         index=index,
-        reason=_reason(drawn, names.mapped, caps_only, shapes),
+        reason=_reason(drawn, absurd, names.mapped, caps_only, shapes),
         sha256=sha256,
         name=names.name,
         family=names.family,
@@ -159,11 +187,28 @@ def _judge_face(path: Path, index: int, sha256: str) -> Verdict:
     )
 
 
-def _reason(drawn: frozenset[str], mapped: Sequence[str], caps_only: bool, shapes: Shapes) -> str:
+def _blame_font(path: Path, error: BaseException) -> None:
+    """Raise if it is the machine that fails and not the font: verdicts are kept for good."""
+    failed = isinstance(error, OSError) and error.errno is not None  # FreeType's have no number
+    if failed or isinstance(error, MemoryError):
+        why = "not enough memory" if isinstance(error, MemoryError) else _words(error)
+        raise UserError(f"{path}: cannot be checked on this machine: {why}") from None
+
+
+def _reason(
+    drawn: frozenset[str],
+    absurd: frozenset[str],
+    mapped: Sequence[str],
+    caps_only: bool,
+    shapes: Shapes,
+) -> str:
     missing = [
         c for c in ascii_uppercase + ("" if caps_only else ascii_lowercase) if c not in drawn
     ]
+    wrong = [c for c in missing if c in absurd]
     boxes = [c for c in missing if c in mapped]
+    if wrong:
+        return f"has absurd outlines or widths for {_list(wrong)}"
     if boxes:
         return f"draws nothing, or a box, for {_list(boxes)}"
     if missing:

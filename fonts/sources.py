@@ -15,6 +15,9 @@ from ivl_shards.errors import UserError
 
 log = logging.getLogger(__name__)
 
+MOST_NAMED = 20
+"""Fonts that are named one by one; beyond, they are only counted."""
+
 # Packages, and where in them the fonts are. Of matplotlib's those of TeX (cm*) are left out:
 # they claim to follow Unicode, but outside of A–Z and a–z draw other characters than asked for.
 _PACKAGES = {
@@ -37,7 +40,7 @@ def load(source: Path | str | None = None) -> tuple[Face, ...]:
     ----------
     source
         A folder: that of a catalogue, or any folder of fonts, which is screened; fonts that
-        cannot be used are named in a warning each. None: `default_faces()`.
+        cannot be used are named in a warning each, the first of them. None: `default_faces()`.
     """
     if source is None:
         return default_faces()
@@ -45,8 +48,11 @@ def load(source: Path | str | None = None) -> tuple[Face, ...]:
     if is_catalogue(folder):
         return _catalogue(folder)
     screening = screen(folder)
-    for verdict in screening.rejected:
+    rejected = screening.rejected
+    for verdict in rejected[:MOST_NAMED]:
         log.warning("%s: skipped: %s", folder / verdict.id, verdict.reason)
+    if len(rejected) > MOST_NAMED:
+        log.warning("%s: and %s more like these", folder, f"{len(rejected) - MOST_NAMED:,}")
     return usable(screening)
 
 

@@ -1,15 +1,25 @@
 """Archive: named files in a folder or in a zip file, as the official site hands them out."""
 
+import lzma
+import struct
 import zipfile
 import zlib
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from ivl_shards import UserError
+from ivl_shards.photograph import MOST_BYTES
 from ivl_shards.recipe import require
 
-# Keeps a zip file that unpacks to terabytes from filling the memory.
-_MOST_BYTES = 500_000_000
+# The official archives hold 462 files.
+_MOST_FILES = 100_000
+# What zipfile raises on damaged files is not one family of errors. RuntimeError: encrypted;
+# NotImplementedError: packed in a way that Python does not know.
+_BROKEN = (
+    OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError, RuntimeError,
+    struct.error, LookupError, OverflowError, TypeError,
+)  # fmt: skip
 
 
 class Archive:
@@ -26,6 +36,7 @@ class Archive:
             inside = sorted(path.as_posix() for path in paths)
         else:
             inside = sorted(name for name in self._zip.namelist() if not name.endswith("/"))
+        require(len(inside) <= _MOST_FILES, f"{self.path}: has more than {_MOST_FILES:,} files")
         # macOS leaves ._NAME beside every file NAME that it packs.
         return {
             PurePosixPath(name).name: name
@@ -37,24 +48,32 @@ class Archive:
     def _zip(self) -> zipfile.ZipFile:
         try:
             return zipfile.ZipFile(self.path)
-        except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-            raise UserError(f"{self.path}: not a readable zip file: {error}") from None
+        except _BROKEN as error:
+            raise UserError(f"{self.path}: not a readable zip file: {_line(error)}") from None
 
     def where(self, name: str) -> str:
         """A file's full name, for complaints."""
         return f"{self.path / self.names[name]}"
 
-    def read(self, name: str) -> bytes:
-        """The bytes of a file."""
+    def read(self, name: str, most: int = MOST_BYTES) -> bytes:
+        """Return the bytes of a file; an error if they are more than `most`."""
         try:
-            if self.path.is_dir():
-                return (self.path / self.names[name]).read_bytes()
-            info = self._zip.getinfo(self.names[name])
-            require(info.file_size <= _MOST_BYTES, f"{self.where(name)}: too large")
-            return self._zip.read(info)
-        # RuntimeError: encrypted; NotImplementedError: packed in a way that Python does not know.
-        except (OSError, zipfile.BadZipFile, zlib.error, RuntimeError, EOFError) as error:
-            raise UserError(f"{self.where(name)}: cannot be read: {error}") from None
+            with self._open(name) as file:
+                # Not what the archive says of its size: what comes out.
+                data = file.read(most + 1)
+        except _BROKEN as error:
+            raise UserError(f"{self.where(name)}: cannot be read: {_line(error)}") from None
+        require(len(data) <= most, f"{self.where(name)}: has more than {most:,} bytes")
+        return data
+
+    def _open(self, name: str) -> IO[bytes]:
+        if self.path.is_dir():
+            return (self.path / self.names[name]).open("rb")
+        return self._zip.open(self.names[name])
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def find_archive(root: Path, name: str) -> Archive | None:

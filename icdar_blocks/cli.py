@@ -21,7 +21,7 @@ from icdar_blocks.rule import RULES, Rule, choose
 from icdar_blocks.scenes import SPLITS
 from icdar_blocks.sheet import write_sheets
 from icdar_blocks.table import format_table
-from icdar_blocks.truth import parse_boxes
+from icdar_blocks.truth import MOST_BYTES, parse_boxes
 from icdar_blocks.words import Block
 from ivl_shards import UserError, open_dataset
 from ivl_shards.layout import check_target
@@ -182,7 +182,8 @@ def _to_json(value: dict[str, Any]) -> str:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return file.read(MOST_BYTES + 1)  # more are refused by whoever parses them
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
 

@@ -88,20 +88,16 @@ def _box_links(boxes: Array, rule: Rule) -> Links:
 
 def _components(many: int, links: Links) -> list[list[int]]:
     """Numbers 0 … many - 1 in groups that hang together."""
-    root = list(range(many))
-
-    def find(i: int) -> int:
-        while root[i] != i:
-            root[i] = root[root[i]]
-            i = root[i]
-        return i
-
+    label = np.arange(many)
     for i, others in links:
-        for j in others.tolist():
-            root[find(j)] = find(i)
+        # As arrays: boxes that all lie on each other have millions of links.
+        merged = np.unique(label[others])
+        merged = merged[merged != label[i]]
+        if len(merged):
+            label[np.isin(label, merged)] = label[i]
     parts: dict[int, list[int]] = defaultdict(list)
-    for i in range(many):
-        parts[find(i)].append(i)
+    for i, of in enumerate(label.tolist()):
+        parts[of].append(i)
     return list(parts.values())
 
 

@@ -1,7 +1,6 @@
 """Page: whole scenes with their words, lines and blocks drawn over them, one HTML file."""
 
 import base64
-import json
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,8 @@ from icdar_blocks.plan import Grouped
 from icdar_blocks.scenes import Scene, Split
 from icdar_blocks.table import counted_lines, format_table
 from icdar_blocks.words import Block, around
+from ivl_shards.disk import write_whole
+from ivl_shards.html import script_json
 
 _SIDE = 640  # pixels; a page of all scenes stays below some 20 MB
 _QUALITY = 75
@@ -29,9 +30,7 @@ def write_page(grouped: Grouped, out: Path) -> None:
         "scenes": [_scene(grouped, scene, blocks) for scene, blocks in pairs],
     }
     template = files("icdar_blocks").joinpath("page.html").read_text("utf-8")
-    # "</" would end the script element that the data stands in.
-    text = json.dumps(data, ensure_ascii=False).replace("</", "<\\/")
-    out.write_text(template.replace("/*DATA*/null", text), "utf-8")
+    write_whole(out, template.replace("/*DATA*/null", script_json(data)).encode())
 
 
 def _scene(grouped: Grouped, scene: Scene, blocks: tuple[Block, ...]) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Picture: the pixels of a scene."""
 
-import io
-import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,7 +7,10 @@ import numpy as np
 from PIL import Image
 
 from ivl_shards import UserError
+from ivl_shards.photograph import Unreadable, open_photograph
 from ivl_shards.schema import Array
+
+FORMATS = ("JPEG", "PNG")
 
 
 def picture_size(data: bytes, name: str) -> tuple[int, int]:
@@ -29,9 +30,8 @@ def read_picture(data: bytes, name: str) -> Array:
 
 @contextmanager
 def _opened(data: bytes, name: str) -> Iterator[Image.Image]:
-    # What Pillow raises on damaged files is not one family of errors.
     try:
-        with Image.open(io.BytesIO(data)) as picture:
+        with open_photograph(data, FORMATS) as picture:
             yield picture
-    except (OSError, SyntaxError, ValueError, struct.error, Image.DecompressionBombError) as error:
-        raise UserError(f"{name}: not a readable picture: {' '.join(str(error).split())}") from None
+    except Unreadable as error:
+        raise UserError(f"{name}: not a readable picture: {error}") from None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from icdar_blocks.archive import Archive, find_archive
-from icdar_blocks.truth import parse_truth
+from icdar_blocks.truth import MOST_BYTES, parse_truth
 from icdar_blocks.words import Word
 from ivl_shards import UserError
 from ivl_shards.recipe import require
@@ -60,7 +60,7 @@ def read_split(root: Path, split: str) -> Split:
     scenes = (
         Scene(
             name,
-            tuple(parse_truth(truth.read(file), truth.where(file))),
+            tuple(parse_truth(truth.read(file, MOST_BYTES), truth.where(file))),
             pictures.get(name),
             truth.where(file),
         )

@@ -14,6 +14,8 @@ from ivl_shards.recipe import require
 
 # A ground-truth file has some hundred bytes; this only keeps a wrong file from filling memory.
 MOST_BYTES = 10_000_000
+# Words of one picture; all pairs of them are compared. The largest scene of ICDAR 2013 has 60.
+MOST_WORDS = 10_000
 _FURTHEST = 1_000_000  # pixels; no picture is larger
 _NUMBER = r"([+-]?[0-9]{1,12}(?:\.[0-9]{0,12})?)"
 _GAP = r"(?:[ \t]*,[ \t]*|[ \t]+)"
@@ -42,6 +44,7 @@ def parse_boxes(data: bytes, name: str) -> list[Word]:
 def _lines(data: bytes, name: str) -> Iterator[tuple[str, str]]:
     """The lines that hold anything, and where each stands."""
     require(len(data) <= MOST_BYTES, f"{name}, line 1: {len(data):,} bytes: not a list of words")
+    found = 0
     data = data.removeprefix(b"\xef\xbb\xbf")  # the byte order mark that some editors put
     # Lines end in \n, \r\n or \r. `str.splitlines` would also break words at rarer characters.
     for number, raw in enumerate(re.split(rb"\r\n|\n|\r", data), 1):
@@ -51,6 +54,8 @@ def _lines(data: bytes, name: str) -> Iterator[tuple[str, str]]:
         except UnicodeDecodeError:
             raise UserError(f"{where}: not UTF-8 text") from None
         if line.strip(" \t"):
+            found += 1
+            require(found <= MOST_WORDS, f"{where}: more than {MOST_WORDS:,} words of one picture")
             yield line, where
 
 

@@ -4,14 +4,17 @@ A generator declares it, every file carries it as attributes, and a dataset card
 there: without the generator, and years later.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Any
+
+from ivl_shards.errors import Damage
+from ivl_shards.schema import clean_text
+from ivl_shards.structure import stored_json
 
 
 @dataclass(frozen=True)
@@ -57,19 +60,39 @@ def nothing_said(recipe: Any, source: Any) -> About:
 
 
 def stored_about(attributes: Mapping[str, Any]) -> About:
-    """What the attributes of a file say; files of format 1.0 say nothing."""
+    """Return what the attributes of a file say; files of format 1.0 say nothing.
+
+    Keys that this version does not know are left out: a later minor version may add some.
+    """
+    origins = _stored_list(attributes, "origins", dict)
     return About(
         attributes.get("title", ""),
         attributes.get("description", ""),
         attributes.get("command", ""),
-        tuple(Origin(**row) for row in json.loads(attributes.get("origins", "[]"))),
-        tuple(json.loads(attributes.get("limits", "[]"))),
+        tuple(
+            Origin(*(clean_text(row.get(f.name, "")) for f in fields(Origin))) for row in origins
+        ),
+        tuple(map(clean_text, _stored_list(attributes, "limits", str))),
     )
+
+
+def _origin(row: dict[str, Any]) -> Origin:
+    return Origin(*(clean_text(row.get(field.name, "")) for field in fields(Origin)))
+
+
+def _stored_list(attributes: Mapping[str, Any], name: str, kind: type) -> list[Any]:
+    rows = stored_json(attributes, name, "[]")
+    if not isinstance(rows, list) or not all(isinstance(row, kind) for row in rows):
+        raise Damage(f"damaged: attribute '{name}' is not a list as docs/FORMAT.md has it")
+    return rows
 
 
 def stored_versions(attributes: Mapping[str, Any]) -> dict[str, str]:
     """The packages that a file was made with, the toolkit first; files of format 1.0: none."""
-    return dict(json.loads(attributes.get("versions", "{}")))
+    found = stored_json(attributes, "versions", "{}")
+    if not isinstance(found, dict):
+        raise Damage("damaged: attribute 'versions' is not a JSON object")
+    return {clean_text(name): clean_text(version) for name, version in found.items()}
 
 
 @cache

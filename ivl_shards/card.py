@@ -3,7 +3,9 @@
 Markdown with the head in YAML that Hugging Face reads.
 """
 
+import html
 import json
+import re
 import shlex
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -41,8 +43,8 @@ def card(dataset: Dataset, files: list[File], published: Publication) -> str:
     about = stored_about(dataset.attributes)
     parts = [
         _head(dataset, about),
-        f"# {_title(dataset, about)}",
-        about.description,
+        f"# {_label(_title(dataset, about))}",
+        _escaped(about.description),
         _facts(dataset, files, published),
         "## How to read it",
         _use(dataset),
@@ -55,7 +57,7 @@ def card(dataset: Dataset, files: list[File], published: Publication) -> str:
         "## Licence and origin",
         *_licence(dataset, about),
         "## Known limits",
-        _bullets(about.limits) if about.limits else "The file names none.",
+        _bullets(map(_escaped, about.limits)) if about.limits else "The file names none.",
         "## How to cite",
         _block("bibtex", citations(about)),
     ]
@@ -108,18 +110,18 @@ def _facts(dataset: Dataset, files: list[File], published: Publication) -> str:
     size = sum(file.bytes for file in files)
     rows = [
         ("samples", f"{len(dataset):,}"),
-        ("split", attributes["split"]),
-        ("format", f"HDF5, {attributes['format']} {attributes['format_version']}"),
+        ("split", _label(attributes["split"])),
+        ("format", _label(f"HDF5, {attributes['format']} {attributes['format_version']}")),
         ("size", f"{_megabytes(size)} in {len(files)} file{'s' if len(files) > 1 else ''}"),
-        ("licence", attributes["licence"]),
-        ("content SHA-256", f"`{attributes['content_sha256']}`"),
-        ("published by", published.creator),
-        ("published at", published.url),
+        ("licence", _label(attributes["licence"])),
+        ("content SHA-256", _code(attributes["content_sha256"])),
+        ("published by", _label(published.creator)),
+        ("published at", _escaped(published.url)),
         ("published on", published.date),
     ]
     named = files[:_MOST_FILES]
     table = _table(("", ""), [row for row in rows if row[1]])
-    sums = [(f"`{f.name}`", f"{f.bytes:,}", f"`{f.sha256}`") for f in named]
+    sums = [(_code(f.name), f"{f.bytes:,}", _code(f.sha256)) for f in named]
     listed = _table(("file", "bytes", "SHA-256"), sums)
     more = len(files) - len(named)
     rest = f"\n\nand {more:,} more, listed in the Croissant metadata." if more else ""
@@ -148,7 +150,7 @@ def _use(dataset: Dataset) -> str:
 
 def _fields(schema: Schema) -> str:
     rows = [
-        (f"`{f.name}`", _type(f), _shape(f), f.unit, _meaning(f)) for f in schema
+        (_code(f.name), _type(f), _shape(f), _label(f.unit), _meaning(f)) for f in schema
     ]  # fmt: skip
     return _table(("field", "type", "shape of a sample", "unit", "meaning"), rows)
 
@@ -171,8 +173,9 @@ def _shape(field: Field) -> str:
 
 
 def _meaning(field: Field) -> str:
-    classes = ", ".join(f"{number} {name}" for number, name in enumerate(field.classes))
-    return f"{field.meaning}: {classes}" if classes else field.meaning
+    meaning = _escaped(field.meaning)
+    classes = ", ".join(f"{number} {_label(name)}" for number, name in enumerate(field.classes))
+    return f"{meaning}: {classes}" if classes else meaning
 
 
 def _statistics(dataset: Dataset) -> Iterator[str]:
@@ -186,12 +189,12 @@ def _statistics(dataset: Dataset) -> Iterator[str]:
     if rows:
         yield _table(("of a sample", "least", "median", "most", "unit"), rows)
     for name, numbers in count_classes(dataset).items():
-        yield _table((f"`{name}`", "number"), [(c, f"{n:,}") for c, n in numbers.items()])
+        yield _table((_code(name), "number"), [(_label(c), f"{n:,}") for c, n in numbers.items()])
 
 
 def _spread_row(spread: Spread) -> tuple[str, ...]:
     numbers = (f"{value:,.6g}" for value in (spread.least, spread.median, spread.most))
-    return (spread.name, *numbers, spread.unit)
+    return (spread.name, *numbers, _label(spread.unit))
 
 
 # --- where it comes from -----------------------------------------------------------------
@@ -210,16 +213,17 @@ def _making(dataset: Dataset, about: About) -> Iterator[str]:
             f"{dataset.recipe['total']:,}. The command makes all of them."
         )
     yield (
-        f"Made by `{attributes['generator']}`, version {attributes['generator_version']}, seed "
-        f"{attributes['seed']}. The same recipe gives the same content with the same versions, on "
-        "any machine and with any number of workers: compare the content SHA-256 above, which "
-        f"`ivl-shards verify {shlex.quote(dataset.path.name)}` checks."
+        f"Made by {_code(attributes['generator'])}, version "
+        f"{_label(attributes['generator_version'])}, seed {attributes['seed']}. The same "
+        "recipe gives the same content with the same versions, on any machine and with any number "
+        "of workers: compare the content SHA-256 above, which "
+        f"{_code(f'ivl-shards verify {shlex.quote(dataset.path.name)}')} checks."
     )
     yield "Recipe:"
     yield _block("json", _recipe(dataset))
     packages = [f"{name} {version}" for name, version in stored_versions(attributes).items()]
     if packages:
-        yield f"Versions: {', '.join(packages)}."
+        yield f"Versions: {_label(', '.join(packages))}."
 
 
 def _recipe(dataset: Dataset) -> str:
@@ -239,9 +243,9 @@ def command_line(dataset: Dataset, about: About) -> str:
 
 
 def _licence(dataset: Dataset, about: About) -> Iterator[str]:
-    yield f"Of the dataset: {dataset.attributes['licence']}."
+    yield f"Of the dataset: {_label(dataset.attributes['licence'])}."
     if about.origins:
-        rows = [(o.what, o.where, o.licence) for o in about.origins]
+        rows = [tuple(map(_label, (o.what, o.where, o.licence))) for o in about.origins]
         yield _table(("what", "where from", "licence"), rows)
     elif about.description:
         yield "Everything in it was drawn by the generator; it holds nothing of other people."
@@ -262,8 +266,39 @@ def _cell(value: Any) -> str:
 
 
 def _bullets(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
+    return "\n".join(f"- {' '.join(line.split())}" for line in lines)
 
 
 def _block(language: str, text: str) -> str:
-    return f"```{language}\n{text}\n```"
+    fence = "`" * max(3, _longest_backticks(text) + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _code(text: str) -> str:
+    """A text from the file as code; HTML does not count there."""
+    text = " ".join(text.split())
+    fence = "`" * (_longest_backticks(text) + 1)
+    pad = " " if "`" in text else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def _longest_backticks(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)
+
+
+def _escaped(text: str) -> str:
+    """Sentences of the file: Markdown counts, HTML does not.
+
+    >>> _escaped("3 < 5 <script>")
+    '3 &lt; 5 &lt;script&gt;'
+    """
+    return html.escape(text, quote=False)
+
+
+def _label(text: str) -> str:
+    """A label of the file in running text: neither HTML nor Markdown counts.
+
+    >>> _label("a_b [x](javascript:1) <b>")
+    'a_b \\\\[x](javascript:1) &lt;b&gt;'
+    """
+    return re.sub(r"([\\`*\[])", r"\\\1", _escaped(" ".join(text.split())))

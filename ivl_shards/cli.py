@@ -18,11 +18,12 @@ import click
 
 from ivl_shards.card import card
 from ivl_shards.croissant import croissant
-from ivl_shards.disk import explained
-from ivl_shards.errors import UserError
+from ivl_shards.disk import write_whole
+from ivl_shards.errors import UserError, printable
 from ivl_shards.export import FORMATS, export
 from ivl_shards.files import File, list_files
 from ivl_shards.gallery import write_gallery
+from ivl_shards.guard import run_guarded
 from ivl_shards.info import describe, format_info
 from ivl_shards.options import run, version_option
 from ivl_shards.progress import show_progress
@@ -62,7 +63,7 @@ def verify(dataset: Path, as_json: bool) -> int:
         found += 1
         if found <= _MOST_PROBLEMS:
             shown.append(line)
-            click.echo(line, err=True)
+            click.echo(printable(line), err=True)
     if found > _MOST_PROBLEMS:
         click.echo(f"{dataset}: {found - _MOST_PROBLEMS:,} more like these", err=True)
     facts = {"path": str(dataset), "sound": not found, "problems": found, "first_problems": shown}
@@ -98,15 +99,12 @@ def preview(dataset: Path, out: Path, limit: int | None) -> None:
     require(limit is None or limit >= 1, f"--limit {limit}: ask for at least 1 sample")
     opened = open_dataset(dataset)
     require(out.parent.is_dir(), f"{out.parent}: no such folder: make it first")
-    try:
-        if out.suffix in (".html", ".htm"):
-            write_gallery(opened, out, limit or 120)
-        elif out.suffix in _PICTURES:
-            write_sheet(opened, out, limit or 8)
-        else:
-            raise UserError(f"{out}: name it .html for a page or .png for a contact sheet")
-    except OSError as error:
-        raise explained(out, error) from None
+    if out.suffix in (".html", ".htm"):
+        write_gallery(opened, out, limit or 120)
+    elif out.suffix in _PICTURES:
+        write_sheet(opened, out, limit or 8)
+    else:
+        raise UserError(f"{out}: name it .html for a page or .png for a contact sheet")
     click.echo(f"{out}: written")
 
 
@@ -167,14 +165,11 @@ def card_(
     }
     for ending, text in texts.items():
         path = folder / f"{dataset.stem}.{ending}"
-        try:
-            path.write_text(text, "utf-8")
-        except OSError as error:
-            raise explained(path, error) from None
+        write_whole(path, text.encode())
         if not quiet:
             click.echo(f"{path}: written")
 
 
 def main() -> None:
     """Entry point of `ivl-shards`."""
-    run(cli, "ivl-shards")
+    run_guarded(lambda: run(cli, "ivl-shards"), "ivl-shards")

@@ -7,14 +7,12 @@ place in the file is known once and rows are read from there directly.
 from pathlib import Path
 from typing import Any, Protocol
 
-import cv2
 import numpy as np
-from zlib_ng import zlib_ng
 
 from ivl_shards.errors import Damage
+from ivl_shards.jpeg import decode_jpeg
 from ivl_shards.schema import DEFLATE, ENCODED, PLAIN, Array, Field
-
-_UnpackError: Any = zlib_ng.error
+from ivl_shards.structure import damage_named, inflate, is_one_sample_a_chunk
 
 
 class Column(Protocol):
@@ -65,11 +63,8 @@ class DeflateColumn:
         return out
 
     def _unpack(self, i: int) -> bytes:
-        try:
-            data: bytes = zlib_ng.decompress(self._bytes[self._chunks[i]], bufsize=self._length)
-        except _UnpackError:
-            data = b""
-        if len(data) != self._length:
+        data = inflate(self._bytes[self._chunks[i]], self._length)
+        if data is None or len(data) != self._length:
             raise Damage(f"{self._name} of sample {i} cannot be unpacked")
         return data
 
@@ -77,39 +72,33 @@ class DeflateColumn:
 class Hdf5Column:
     """Any other storage, through HDF5: bytes of varying length, or a file packed anew."""
 
-    def __init__(self, dataset: Any) -> None:
+    def __init__(self, dataset: Any, path: Path) -> None:
         self._dataset = dataset
+        self._path = path
 
     def row(self, i: int) -> Array:
-        return np.asarray(self._dataset[i])
+        with damage_named(self._path):
+            return np.asarray(self._dataset[i])
 
     def rows(self, indices: Array) -> Array:
         # HDF5 wants rows in rising order, each once.
         rising, back = np.unique(indices, return_inverse=True)
-        return np.asarray(self._dataset[rising])[back]
+        with damage_named(self._path):
+            return np.asarray(self._dataset[rising])[back]
 
 
 def open_column(path: Path, mapped: Array, dataset: Any, field: Field) -> Column:
     """The fastest way to read a field; `mapped` is the whole file as bytes."""
     if field.storage == PLAIN and dataset.id.get_offset() is not None:
         return PlainColumn(mapped, dataset)
-    one_sample_chunks = field.storage == DEFLATE and dataset.chunks == (1, *dataset.shape[1:])
-    if one_sample_chunks and dataset.compression == "gzip" and not dataset.shuffle:
+    if field.storage == DEFLATE and is_one_sample_a_chunk(dataset):
         return DeflateColumn(mapped, dataset, path)
-    return Hdf5Column(dataset)
-
-
-def decode_image(data: Array) -> Array:
-    """Pixels of an encoded photograph: (H, W) grey or (H, W, 3) RGB."""
-    pixels = cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
-    if pixels is None:
-        raise Damage("not a readable image")
-    return np.asarray(pixels if pixels.ndim == 2 else cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB))
+    return Hdf5Column(dataset, path)
 
 
 def decode(field: Field, value: Array) -> Array:
     """A stored value as a user wants it."""
-    return decode_image(value) if field.storage == ENCODED else value
+    return decode_jpeg(value) if field.storage == ENCODED else value
 
 
 def map_file(path: Path) -> Array:

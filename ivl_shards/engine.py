@@ -1,7 +1,6 @@
 """Engine: a recipe into a dataset, on the cores of one machine or on a Dask cluster."""
 
 import contextlib
-import fcntl
 import logging
 import multiprocessing
 import os
@@ -9,25 +8,36 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ivl_shards.disk import TEMPORARY, explained, sync_folder
+from ivl_shards.cluster import Runner, cluster
+from ivl_shards.disk import drop_temporary, explained, sync_folder, try_lock
 from ivl_shards.errors import Damage, Foreign, Stopped, UserError
 from ivl_shards.generator import Generator
-from ivl_shards.index import stored_shards, write_index
+from ivl_shards.index import write_index
 from ivl_shards.interrupt import Interrupt, interrupt_held
-from ivl_shards.layout import Layout, check_target, plan_layout
+from ivl_shards.layout import (
+    Layout,
+    check_target,
+    plan_layout,
+    shard_folder,
+    shards_in,
+    stored_layout,
+)
 from ivl_shards.recipe import Recipe, require
-from ivl_shards.shard import Job, is_done, make_shard, read_attributes
-from ivl_shards.writer import shard_writer
+from ivl_shards.shard import Job, has, is_done, make_shard, read_attributes
+from ivl_shards.structure import stored_shards
+from ivl_shards.writer import ShardWriter, shard_writer
 
 Report = Callable[[int], None]
 
 _HEAR = 0.1  # seconds after which Ctrl-C is heard while workers work
+_LOCK = "run.lock"
 
 
 @dataclass(frozen=True)
@@ -66,7 +76,7 @@ def generate(
     shard_size
         Samples a file; by default one file up to 20,000 samples, shards of 5,000 beyond.
     overwrite
-        Replace a dataset of another recipe.
+        Replace a dataset of another recipe, once the new one is complete.
     report
         Is told how many samples have been added, each time some have.
     """
@@ -74,25 +84,24 @@ def generate(
     workers = available_cores() if workers is None else workers
     require(workers >= 1, f"{workers} workers: ask for at least 1")
     check_target(out)
-    layout = plan_layout(out, recipe.total, shard_size)
-    existing = _compare(generator, recipe, layout, overwrite)
+    layout = plan_layout(out, recipe.total, shard_size, generator.attributes(recipe))
+    existing = _existing(generator, recipe, out, overwrite)
     if existing is not None:
-        layout = existing
-        if layout.one_file or all(is_done(job) for job in _jobs(generator, recipe, layout)):
+        if existing.one_file or all(is_done(job) for job in _jobs(generator, recipe, existing)):
+            _tidy(generator, recipe, existing, overwrite)
             report(recipe.total)
             return Made(out, recipe.total, 0)
+        if existing.folder == layout.folder:  # what is missing joins what is there
+            layout = existing
     with _work_folder(layout.folder):
-        if existing is None:  # only with `overwrite` is there anything to take away
-            out.unlink(missing_ok=True)
-        _drop_strays(generator, recipe, layout, overwrite)
+        _refuse_others(generator, recipe, layout, overwrite)
         jobs = _jobs(generator, recipe, layout, source)
         todo = [job for job in jobs if not is_done(job)]
-        for job in todo:
-            job.path.unlink(missing_ok=True)
         rendered = sum(job.samples for job in todo)
         report(recipe.total - rendered)
-        with _executor(workers if len(todo) > 1 else 1, dask) as executor:
-            _finish(layout, jobs, _results(executor, todo), report)
+        with _runner(workers if len(todo) > 1 else 1, dask, generator) as runner:
+            _finish(layout, jobs, _results(runner, todo), report)
+        _drop_strays(generator, recipe, layout, overwrite)
     return Made(out, recipe.total, rendered)
 
 
@@ -114,49 +123,32 @@ def _jobs(generator: Generator, recipe: Recipe, layout: Layout, source: Any = No
 
 
 def _same(found: dict[str, Any], generator: Generator, recipe: Recipe) -> bool:
-    wanted = generator.attributes(recipe)
-    return all(found.get(name) == value for name, value in wanted.items())
+    return has(found, generator.attributes(recipe))
 
 
-def _compare(
-    generator: Generator, recipe: Recipe, layout: Layout, overwrite: bool
-) -> Layout | None:
-    """The layout of the dataset that is there, if it is of this recipe; None if none is there."""
-    out = layout.out
+def _existing(generator: Generator, recipe: Recipe, out: Path, overwrite: bool) -> Layout | None:
+    """The layout of the dataset that is there, if it is of this recipe; None if it is to be made
+    from scratch."""
     if not out.exists():
         return None
     try:
         found = read_attributes(out)
+        same = _same(found, generator, recipe)
+        if same and "shards" in found:
+            return stored_layout(out, recipe.total, stored_shards(found))
     except Damage as damage:
         if overwrite and not isinstance(damage, Foreign):
             return None
         raise UserError(f"{damage}; it is in the way: move or remove it") from None
-    if not _same(found, generator, recipe):
-        if overwrite:
-            return None
-        raise UserError(
-            f"{out}: holds another dataset ({found['generator']} {found['generator_version']}, "
-            f"split {found['split']}, seed {found['seed']}, {found['samples']:,} samples): "
-            "choose another name, or --overwrite it"
-        )
-    if "shards" not in found:
-        return plan_layout(out, recipe.total, recipe.total)
-    return plan_layout(out, recipe.total, stored_shards(found)[0][1])
-
-
-def _drop_strays(generator: Generator, recipe: Recipe, layout: Layout, overwrite: bool) -> None:
-    """Remove what an earlier run left and this one has no use for."""
-    _drop_temporary(layout.folder)
-    wanted = set(layout.shards)
-    for path in sorted(layout.folder.glob("*.h5")):
-        if _is_ours(path, generator, recipe) or overwrite:
-            if path not in wanted:
-                path.unlink()
-        else:
-            raise UserError(
-                f"{path}: a shard of another dataset is in the way: choose another name for "
-                f"{layout.out.name}, or --overwrite it"
-            )
+    if same:
+        return plan_layout(out, recipe.total, recipe.total, generator.attributes(recipe))
+    if overwrite:
+        return None
+    raise UserError(
+        f"{out}: holds another dataset ({found.get('generator')} "
+        f"{found.get('generator_version')}, split {found.get('split')}, seed {found.get('seed')}, "
+        f"{found.get('samples')} samples): choose another name, or --overwrite it"
+    )
 
 
 def _is_ours(path: Path, generator: Generator, recipe: Recipe) -> bool:
@@ -168,9 +160,37 @@ def _is_ours(path: Path, generator: Generator, recipe: Recipe) -> bool:
         return True  # half of something of ours
 
 
-def _drop_temporary(folder: Path) -> None:
-    for path in folder.glob(f"*{TEMPORARY}"):
-        path.unlink(missing_ok=True)
+def _refuse_others(generator: Generator, recipe: Recipe, layout: Layout, overwrite: bool) -> None:
+    """Raise if files of other people are here, or a dataset was begun that may be wanted."""
+    for path in shards_in(layout.folder, layout.out):
+        if not (_is_ours(path, generator, recipe) or overwrite or layout.out.exists()):
+            raise UserError(
+                f"{path}: a shard of another dataset is in the way: choose another name for "
+                f"{layout.out.name}, or --overwrite it"
+            )
+
+
+def _drop_strays(generator: Generator, recipe: Recipe, layout: Layout, overwrite: bool) -> None:
+    """Remove what the complete dataset has no use for: its parts, its shards of another size,
+    and with `overwrite` those of the dataset that it has replaced."""
+    drop_temporary(layout.folder, in_use=True)
+    for path in _strays(layout):
+        if _is_ours(path, generator, recipe) or overwrite:
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _strays(layout: Layout) -> list[Path]:
+    wanted = set() if layout.one_file else set(layout.shards)
+    found = shards_in(shard_folder(layout.out), layout.out)
+    return [path for path in found if path not in wanted]
+
+
+def _tidy(generator: Generator, recipe: Recipe, layout: Layout, overwrite: bool) -> None:
+    """Remove what a run left that was killed just after the dataset was complete."""
+    if _strays(layout):
+        with contextlib.suppress(UserError), _work_folder(shard_folder(layout.out)):
+            _drop_strays(generator, recipe, layout, overwrite)
 
 
 # --- running -----------------------------------------------------------------------------
@@ -179,47 +199,57 @@ def _drop_temporary(folder: Path) -> None:
 @contextlib.contextmanager
 def _work_folder(folder: Path) -> Iterator[None]:
     """The folder for shards, held by one run at a time."""
+    lock = folder / _LOCK
+    fd = _hold(lock)
     try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be made: {error.strerror}") from None
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        _lock(fd, folder)
-        try:
-            yield
-        finally:
-            _drop_temporary(folder)
-            with contextlib.suppress(OSError):
-                folder.rmdir()  # succeeds only where nothing was kept
+        drop_temporary(folder)
+        yield
     finally:
+        drop_temporary(folder)
+        # Removed while it is still held: whoever waits for it will see that it is gone.
+        for remove in (lock.unlink, folder.rmdir):
+            with contextlib.suppress(OSError):
+                remove()  # a folder goes only where nothing was kept
         os.close(fd)
 
 
-def _lock(fd: int, folder: Path) -> None:
-    """Keep a second run out. The lock goes with the process: a kill leaves nothing behind."""
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise UserError(f"{folder}: another run is writing there: wait for it") from None
-    except OSError:
-        return  # a file system without locks; runs side by side are then the user's care
+def _hold(lock: Path) -> int:
+    """Keep other runs out by a locked file. A kill leaves the file, but not the lock."""
+    while True:
+        try:
+            lock.parent.mkdir(exist_ok=True)
+        except OSError as error:
+            raise explained(lock.parent, error) from None
+        try:
+            fd = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
+        except FileNotFoundError:
+            continue  # a run that has just ended took the folder away in between
+        except OSError as error:
+            raise explained(lock, error) from None
+        # On a file system without locks, runs side by side are the user's care.
+        if not try_lock(fd):
+            os.close(fd)
+            raise UserError(f"{lock.parent}: another run is writing there: wait for it")
+        if os.fstat(fd).st_nlink:
+            return fd
+        os.close(fd)  # a run that has just ended took it away
 
 
 @contextlib.contextmanager
-def _executor(workers: int, dask: str | None) -> Iterator[Executor | None]:
-    """Where jobs run: None for this process."""
+def _runner(workers: int, dask: str | None, generator: Generator) -> Iterator[Runner]:
+    """What runs jobs: this process, a pool of processes, or a cluster."""
     if dask is not None:
-        with _dask_executor(dask) as executor:
-            yield executor
+        with cluster(dask, generator) as runner:
+            yield runner
     elif workers == 1:
-        yield None
+        yield _run_here
     else:
         spawn = multiprocessing.get_context("spawn")
         pool = ProcessPoolExecutor(workers, spawn, initializer=_start_worker)
         try:
-            yield pool
-        except KeyboardInterrupt:
+            with _failed_threads() as failed:
+                yield partial(_run_in_pool, pool, failed)
+        except (KeyboardInterrupt, MemoryError):
             for child in multiprocessing.active_children():
                 child.terminate()
             raise
@@ -228,28 +258,16 @@ def _executor(workers: int, dask: str | None) -> Iterator[Executor | None]:
 
 
 @contextlib.contextmanager
-def _dask_executor(address: str) -> Iterator[Executor]:
+def _failed_threads() -> Iterator[list[str]]:
+    """What threads end with while a pool works: without its own threads, which need memory to
+    start, a pool would wait for ever."""
+    failed: list[str] = []
+    before = threading.excepthook
+    threading.excepthook = lambda arguments: failed.append(str(arguments.exc_value))
     try:
-        from distributed import Client, KilledWorker
-    except ImportError:
-        raise UserError("--dask needs more packages: pip install 'ivl[dask]'") from None
-    try:
-        client = Client(address, timeout=10, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise UserError(f"{address}: no Dask scheduler answers there: {error}") from None
-    with client:
-        try:
-            client.wait_for_workers(1, timeout=60)
-        except TimeoutError:
-            raise UserError(f"{address}: no worker has joined this Dask scheduler") from None
-        # Not pure: a job's result is the file that it writes, which may be gone the next time.
-        try:
-            yield client.get_executor(pure=False)
-        except KilledWorker as error:
-            raise Stopped(
-                f"Dask workers died over and over ({error}): finished shards are kept; run the "
-                "same command again to go on"
-            ) from None
+        yield failed
+    finally:
+        threading.excepthook = before
 
 
 def _start_worker() -> None:
@@ -266,27 +284,31 @@ def _start_worker() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _results(executor: Executor | None, jobs: list[Job]) -> Iterator[Job]:
+def _results(runner: Runner, jobs: list[Job]) -> Iterator[Job]:
     """Jobs as they get done."""
     with interrupt_held() as interrupt:
-        if executor is None:
-            for job in jobs:
-                yield make_shard(job, interrupt.check)
-        else:
-            yield from _results_of(executor, jobs, interrupt)
+        yield from runner(jobs, interrupt)
         interrupt.check()
 
 
-def _results_of(executor: Executor, jobs: list[Job], interrupt: Interrupt) -> Iterator[Job]:
-    futures: list[Future[Job]] = []
+def _run_here(jobs: list[Job], interrupt: Interrupt) -> Iterator[Job]:
+    for job in jobs:
+        yield make_shard(job, interrupt.check)
+
+
+def _run_in_pool(
+    pool: ProcessPoolExecutor, failed: list[str], jobs: list[Job], interrupt: Interrupt
+) -> Iterator[Job]:
+    # What is left at an early end, the pool cancels itself. Cancelled before that, with its
+    # processes ended by Ctrl-C, it fails in its own thread (before Python 3.12).
     try:
         # A pool may break while jobs are still being handed to it.
-        for job in jobs:
-            futures.append(executor.submit(make_shard, job))
-        left = set(futures)
+        left = {pool.submit(make_shard, job) for job in jobs}
         while left:
             done, left = wait(left, _HEAR, FIRST_COMPLETED)
             interrupt.check()
+            if failed:
+                raise MemoryError(failed[0])
             for future in done:
                 yield future.result()
     except BrokenProcessPool:
@@ -294,44 +316,33 @@ def _results_of(executor: Executor, jobs: list[Job], interrupt: Interrupt) -> It
             "a worker process died (out of memory?): finished shards are kept; run the same "
             "command again to go on, perhaps with fewer --workers"
         ) from None
-    finally:
-        # A pool of processes cancels what is left itself, at its end. Cancelled before that, with
-        # its processes ended by Ctrl-C, it fails in its own thread (before Python 3.12).
-        if not isinstance(executor, ProcessPoolExecutor):
-            for future in futures:
-                future.cancel()
 
 
 def _finish(layout: Layout, jobs: list[Job], results: Iterator[Job], report: Report) -> None:
-    """Wait for the jobs, put the dataset together, and give it its name."""
+    """Wait for the jobs, and let the dataset appear under its name, in one step and complete."""
     done = _counted(results, report)
-    new = layout.folder / layout.out.name
+    out, first = layout.out, jobs[0]
+    schema = first.generator.stored_schema(first.recipe)
     if not layout.one_file:
         for _ in done:
             pass
-        first = jobs[0]
-        schema = first.generator.stored_schema(first.recipe)
-        shards = [(f"{layout.folder.name}/{job.path.name}", job.samples) for job in jobs]
-        write_index(new, layout.out.parent, schema, first.all_attributes, shards)
+        write_index(out, layout.folder, schema, first.all_attributes, layout.listed)
     elif len(jobs) > 1:
-        _merge(new, jobs, done)
+        with shard_writer(out, schema, layout.total, first.all_attributes, layout.folder) as writer:
+            _merge(writer, jobs, done)
     else:
         for _ in done:
             pass
-        new = jobs[0].path
-    try:
-        new.rename(layout.out)
-        sync_folder(layout.out.parent)
-    except OSError as error:
-        raise explained(layout.out, error) from None
-    if layout.one_file:
-        for job in jobs:
-            job.path.unlink(missing_ok=True)
+        try:
+            first.path.replace(out)
+            sync_folder(out.parent)
+        except OSError as error:
+            raise explained(out, error) from None
 
 
 def _counted(results: Iterator[Job], report: Report) -> Iterator[Job]:
     for job in results:
-        if not job.path.exists():
+        if not is_done(job):
             raise UserError(
                 f"{job.path}: was made by a worker but is not here: the workers of a cluster "
                 "must see the same folder under the same path"
@@ -340,14 +351,13 @@ def _counted(results: Iterator[Job], report: Report) -> Iterator[Job]:
         yield job
 
 
-def _merge(new: Path, jobs: list[Job], done: Iterator[Job]) -> None:
+def _merge(writer: ShardWriter, jobs: list[Job], results: Iterator[Job]) -> None:
     """Append parts to the one file, in order, while later ones are still being made."""
-    first = jobs[0]
-    schema = first.generator.stored_schema(first.recipe)
-    with shard_writer(new, schema, jobs[-1].stop, first.all_attributes) as writer:
-        waiting = deque(jobs)
-        for _ in done:
-            while waiting and waiting[0].path.exists():
-                writer.append_shard(waiting.popleft().path)
-        for job in waiting:
-            writer.append_shard(job.path)
+    waiting = deque(jobs)
+    done = {job.path for job in jobs if is_done(job)}
+    for job in results:
+        done.add(job.path)
+        while waiting and waiting[0].path in done:
+            writer.append_shard(waiting.popleft().path)
+    for job in waiting:
+        writer.append_shard(job.path)

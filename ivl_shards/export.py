@@ -2,8 +2,6 @@
 
 import io
 import json
-import os
-import shutil
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ivl_shards.coco import write_coco
-from ivl_shards.disk import TEMPORARY, explained
+from ivl_shards.disk import drop_stale_folders, explained, work_folder
 from ivl_shards.errors import Damage, UserError
 from ivl_shards.icdar import write_icdar
 from ivl_shards.interrupt import interrupt_held
@@ -107,19 +105,16 @@ def export(dataset: Dataset, format_: str, out: Path, **options: Any) -> Iterato
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UserError(f"{out}: is there already and not empty: give a new folder")
-    temporary = out.with_name(f"{out.name}.{os.getpid()}{TEMPORARY}")
+    drop_stale_folders(out)
     done = 0
     try:
-        temporary.mkdir()
-        (temporary / "dataset.json").write_bytes(about(dataset))
-        with interrupt_held() as interrupt:
-            for done in FORMATS[format_](dataset, temporary, **options):
-                interrupt.check()
-                yield done
-        temporary.rename(out)
+        with work_folder(out) as folder:
+            (folder / "dataset.json").write_bytes(about(dataset))
+            with interrupt_held() as interrupt:
+                for done in FORMATS[format_](dataset, folder, **options):
+                    interrupt.check()
+                    yield done
     except Mismatch as error:
         raise Damage(f"{dataset.path}: sample {done}: {error}") from None
     except OSError as error:
         raise explained(out, error) from None
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)

@@ -1,12 +1,14 @@
 """Gallery: one self-contained page to leaf through samples and slide through their steps."""
 
 import base64
-import json
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ivl_shards.labels import plain
+from ivl_shards.disk import write_whole
+from ivl_shards.html import script_json
+from ivl_shards.labels import check_classes, plain
 from ivl_shards.outlines import Outlines, find_outlines, step_text
 from ivl_shards.pick import count_noun, pick_samples
 from ivl_shards.picture import picture_bytes, picture_ending, png
@@ -14,12 +16,15 @@ from ivl_shards.reader import Dataset
 from ivl_shards.sample import Sample
 from ivl_shards.schema import DIGEST, MEMORY, Array
 
+# A page with more pixels would be too large to open.
+_MOST_PIXELS = 1 << 26
 _SHOWN_APART = {"image", "image_size", "steps", MEMORY, DIGEST}
 
 
 def write_gallery(dataset: Dataset, out: Path, most: int = 120) -> None:
     """Write the page, with up to `most` samples spread over the counts."""
     picked = sorted(i for found in pick_samples(dataset, most).values() for i in found)
+    described = list(_describe_within(dataset, picked, _MOST_PIXELS))
     attributes = dataset.attributes
     about = [
         attributes["generator"],
@@ -31,12 +36,20 @@ def write_gallery(dataset: Dataset, out: Path, most: int = 120) -> None:
         "title": f"{attributes['task']} — {dataset.path.name}",
         "about": " · ".join(about),
         "total": len(dataset),
-        "samples": [_describe(dataset, i) for i in picked],
+        "samples": described,
     }
     template = files("ivl_shards").joinpath("gallery.html").read_text("utf-8")
-    # "</" would end the script element that the data stands in.
-    text = json.dumps(data, ensure_ascii=False).replace("</", "<\\/")
-    out.write_text(template.replace("/*DATA*/null", text), "utf-8")
+    write_whole(out, template.replace("/*DATA*/null", script_json(data)).encode())
+
+
+def _describe_within(dataset: Dataset, picked: list[int], pixels: int) -> Iterator[dict[str, Any]]:
+    """Describe samples until so many pixels are on the page, but one at least."""
+    for i in picked:
+        described = _describe(dataset, i)
+        yield described
+        pixels -= described["width"] * described["height"]
+        if pixels < 0:
+            return
 
 
 def _describe(dataset: Dataset, i: int) -> dict[str, Any]:
@@ -87,6 +100,8 @@ def _texts(dataset: Dataset, sample: Sample) -> dict[str, str]:
 
 
 def _text(value: Array, classes: tuple[str, ...]) -> str:
+    if classes:
+        check_classes("a label", value, classes)
     if value.ndim > 1:  # a line each, with all corners of a quad
         return "\n".join(_text(row.ravel(), classes) for row in value)
     items = [value.item()] if value.ndim == 0 else value.tolist()

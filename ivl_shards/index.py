@@ -15,30 +15,26 @@ from ivl_shards.writer import write_attributes
 
 def write_index(
     path: Path,
-    folder: Path,
+    work: Path,
     schema: Schema,
     attributes: Mapping[str, Any],
     shards: Sequence[tuple[str, int]],
 ) -> None:
     """Write the index over shards, each with its number of samples.
 
-    Their names are relative to `folder`, where the index will lie, so that both can be moved.
+    Their names are relative to the index, so that both can be moved. Until it is complete, the
+    index is in the folder `work`.
     """
     names, lengths = zip(*shards, strict=True)
     # Virtual datasets need HDF5 1.10, and so do attributes of more than 64 kB.
-    with sealed_file(path, libver=("v110", "v110")) as (file, _):
+    with sealed_file(path, work, libver=("v110", "v110")) as (file, _):
         write_attributes(file, schema, attributes, sum(lengths))
-        file.attrs["content_sha256"] = content_checksum([folder / name for name in names])
+        file.attrs["content_sha256"] = content_checksum([path.parent / name for name in names])
         file.attrs["shards"] = json.dumps([{"file": n, "samples": k} for n, k in shards])
         for field in schema:
             layout = _virtual_layout(field, names, lengths)
             dataset = file.create_virtual_dataset(field.name, layout)
             dataset.attrs.update(field.attributes())
-
-
-def stored_shards(attributes: dict[str, Any]) -> list[tuple[str, int]]:
-    """Names, relative to the index, and lengths of the shards that an index lists."""
-    return [(row["file"], row["samples"]) for row in json.loads(attributes["shards"])]
 
 
 def _virtual_layout(field: Field, names: Sequence[str], lengths: Sequence[int]) -> Any:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ivl_shards.errors import printable
 from ivl_shards.pick import count_noun
 from ivl_shards.reader import Dataset
 from ivl_shards.schema import Field
@@ -45,7 +46,7 @@ def format_info(dataset: Dataset) -> str:
         "recipe",
         *(f"  {name:<14}{value}" for name, value in facts["recipe"].items()),
     ]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def _field_line(field: Field) -> str:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ivl_shards.errors import Damage
 from ivl_shards.schema import Array
 
 
@@ -14,6 +15,7 @@ def plain(value: Array, classes: tuple[str, ...] = ()) -> Any:
     (['café'], ['square', 'circle'])
     """
     if classes:
+        check_classes("a label", value, classes)
         return np.array(classes)[value.astype(int)].tolist()
     if value.dtype.kind == "S":
         return np.strings.decode(value, "utf-8", "replace").tolist()
@@ -22,3 +24,9 @@ def plain(value: Array, classes: tuple[str, ...] = ()) -> Any:
         numbers[~np.isfinite(value)] = None  # JSON has no word for it
         return numbers.tolist()
     return value.tolist()
+
+
+def check_classes(name: str, value: Array, classes: tuple[str, ...]) -> None:
+    """Raise `Damage` unless every value is the number of a class."""
+    if value.dtype.kind not in "iu" or ((value < 0) | (value >= len(classes))).any():
+        raise Damage(f"{name} has a number that is none of its {len(classes)} classes")

@@ -72,12 +72,20 @@ def peaks(centres: Array, sigma: float, size: tuple[int, int]) -> Map:
     >>> [round(float(v), 2) for v in peaks(np.array([[1.5, 0.5]]), 1.0, (1, 4))[0]]
     [0.61, 1.0, 0.61, 0.14]
     """
+    across, down = gaussians(centres, sigma, size)
+    return (down.T @ across).astype(np.float32)  # (H, W)
+
+
+def gaussians(centres: Array, sigma: float, size: tuple[int, int]) -> tuple[Array, Array]:
+    """Return the factors of each peak in x, (K, W), and in y, (K, H).
+
+    A gaussian is a product of the two: K·(H + W) exponentials, not K·H·W.
+    """
     height, width = size
     centres = np.asarray(centres, np.float64).reshape(-1, 2)  # (K, 2)
-    # A gaussian is a product of one in x and one in y: K·(H + W) exponentials, not K·H·W.
-    across = np.exp(-((np.arange(width) + 0.5 - centres[:, :1]) ** 2) / (2 * sigma**2))  # (K, W)
-    down = np.exp(-((np.arange(height) + 0.5 - centres[:, 1:]) ** 2) / (2 * sigma**2))  # (K, H)
-    return (down.T @ across).astype(np.float32)  # (H, W)
+    across = np.exp(-((np.arange(width) + 0.5 - centres[:, :1]) ** 2) / (2 * sigma**2))
+    down = np.exp(-((np.arange(height) + 0.5 - centres[:, 1:]) ** 2) / (2 * sigma**2))
+    return across, down
 
 
 def step_map(boxes: Iterable[tuple[int, int, int, int]], size: tuple[int, int]) -> Array:

@@ -12,7 +12,7 @@ import click
 
 from ivl_shards.counts import format_counts, parse_counts
 from ivl_shards.engine import generate
-from ivl_shards.errors import Stopped, UserError
+from ivl_shards.errors import Stopped, UserError, limit_reached, printable
 from ivl_shards.generator import Generator
 from ivl_shards.progress import show_progress
 from ivl_shards.reader import open_dataset
@@ -64,12 +64,19 @@ def run(command: click.Command, name: str) -> None:
         _end(name, "stopped; what is finished is kept: run the same command again to go on", 130)
     except BrokenPipeError:
         sys.exit(0)  # whoever read our output has had enough, as in `… | head`
+    except (OSError, MemoryError) as error:
+        if limit := limit_reached(error):
+            _end(name, str(limit), 1)
+        if isinstance(error, MemoryError):
+            raise
+        place = f"{error.filename}: " if error.filename else ""
+        _end(name, f"{place}{error.strerror or error}", 2)  # nothing better is known
     else:
         sys.exit(result if isinstance(result, int) else 0)
 
 
 def _end(name: str, line: str, code: int) -> None:
-    click.echo(f"{name}: {' '.join(line.split())}", err=True)
+    click.echo(f"{name}: {printable(' '.join(line.split()))}", err=True)
     sys.exit(code)
 
 
@@ -108,7 +115,8 @@ def making_options() -> Decorator:
                      help="Run on a Dask cluster instead, for example tcp://host:8786."),
         click.option("--shard-size", type=int,
                      help="Samples a file; by default one file up to 20,000, then 5,000 each."),
-        click.option("--overwrite", is_flag=True, help="Replace a dataset of another recipe."),
+        click.option("--overwrite", is_flag=True,
+                     help="Replace a dataset of another recipe, once the new one is complete."),
         click.option("--quiet", is_flag=True, help="Print nothing but errors."),
     )  # fmt: skip
 

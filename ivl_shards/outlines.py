@@ -13,6 +13,7 @@ import numpy as np
 
 from ivl_shards.errors import Damage
 from ivl_shards.schema import Array, Field, Schema
+from ivl_shards.structure import FARTHEST
 
 Fields = Mapping[str, Array]
 
@@ -53,6 +54,8 @@ class Outlines:
     def quads(self, fields: Fields) -> Array:
         """Corners, (K, 4, 2) float64, those of boxes clockwise from the upper left."""
         value = fields[self.field].astype(np.float64)
+        if not (np.abs(value) <= FARTHEST).all():
+            raise Damage(f"{self.field} has a corner that is not a place near the image")
         return value if value.ndim == 3 else value[:, [0, 1, 2, 1, 2, 3, 0, 3]].reshape(-1, 4, 2)
 
     def texts(self, fields: Fields) -> list[str]:

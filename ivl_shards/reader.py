@@ -14,19 +14,26 @@ import os
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, overload
 
-import h5py
 import numpy as np
 
+from ivl_shards.about import stored_about, stored_versions
 from ivl_shards.columns import Column, Hdf5Column, decode, map_file, open_column
 from ivl_shards.errors import Damage, UserError
-from ivl_shards.index import stored_shards
 from ivl_shards.recipe import from_json
 from ivl_shards.sample import Sample
-from ivl_shards.schema import DIGEST, Array, Field, Schema, stored_field
-from ivl_shards.seal import read_seal
+from ivl_shards.schema import DIGEST, ENCODED, Array, Schema
+from ivl_shards.structure import (
+    LEAST_BYTES,
+    check_values,
+    damage_named,
+    open_checked,
+    stored_shards,
+)
 
 # Open at a time; more would run into the limit on open files.
 _OPEN_SHARDS = 32
@@ -34,19 +41,31 @@ _OPEN_SHARDS = 32
 _SHUFFLE_SHARDS = 8
 
 
+@cache
+def _most_open() -> int:
+    """How many shards to keep open: a quarter of the files that this process may have open."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return _OPEN_SHARDS
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return min(_OPEN_SHARDS, max(1, allowed // 4)) if allowed > 0 else _OPEN_SHARDS
+
+
 class Shard:
     """One open file of samples."""
 
     def __init__(self, path: Path) -> None:
-        read_seal(path)
-        with _damage_named(path):
-            hdf5 = h5py.File(path, "r")
-            self.attributes = read_file_attributes(hdf5)
-            self.schema = read_schema(hdf5)
-            mapped = map_file(path)
-            self._columns: dict[str, Column] = {
-                f.name: open_column(path, mapped, hdf5[f.name], f) for f in self.schema
-            }
+        hdf5, self.attributes, self.schema = open_checked(path)
+        try:
+            with damage_named(path):
+                mapped = map_file(path)
+                self._columns: dict[str, Column] = {
+                    f.name: open_column(path, mapped, hdf5[f.name], f) for f in self.schema
+                }
+        except UserError:
+            hdf5.close()
+            raise
         if not any(isinstance(column, Hdf5Column) for column in self._columns.values()):
             hdf5.close()  # where everything lies is known
 
@@ -59,17 +78,19 @@ class Source:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        read_seal(path)
-        with _damage_named(path), h5py.File(path, "r") as file:
-            self.attributes = read_file_attributes(file)
-            self.schema = read_schema(file)
-        self.shards = [(self.path, int(self.attributes["samples"]))]
-        if "shards" in self.attributes:
-            listed = stored_shards(self.attributes)
-            self.shards = [(path.parent / name, samples) for name, samples in listed]
+        file, self.attributes, self.schema = open_checked(path)
+        file.close()
+        with damage_named(path):
+            stored_about(self.attributes)
+            stored_versions(self.attributes)
+        listed = stored_shards(self.attributes)
+        self.shards = [(path.parent / name, samples) for name, samples in listed]
+        if not listed:
+            self.shards = [(path, self.attributes["samples"])]
         self.ends = np.cumsum([samples for _, samples in self.shards])
         self._open: OrderedDict[int, Shard] = OrderedDict()
         self._process = os.getpid()
+        self._present = not listed
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_open": OrderedDict(), "_process": -1}
@@ -81,21 +102,34 @@ class Source:
             self._open, self._process = OrderedDict(), os.getpid()
         if k not in self._open:
             self._open[k] = self._open_shard(k)
-            if len(self._open) > _OPEN_SHARDS:
+            if len(self._open) > _most_open():
                 self._open.popitem(last=False)
         self._open.move_to_end(k)
         return self._open[k]
 
     def _open_shard(self, k: int) -> Shard:
         path, samples = self.shards[k]
-        if not path.exists():
-            raise Damage(f"{path}: shard is missing: put it back, or make the dataset again")
+        shard_size(path)
         shard = Shard(path)
-        if shard.attributes["recipe"] != self.attributes["recipe"]:
+        same_recipe = shard.attributes["recipe"] == self.attributes["recipe"]
+        if not same_recipe or "shards" in shard.attributes:
             raise Damage(f"{path}: belongs to another dataset than {self.path}")
-        if int(shard.attributes["samples"]) != samples:
+        if not _same_fields(shard.schema, self.schema):
+            raise Damage(f"{path}: has other fields than {self.path}")
+        if shard.attributes["samples"] != samples:
             raise Damage(f"{path}: has not the {samples:,} samples that {self.path} lists")
         return shard
+
+    def check_present(self) -> None:
+        """Raise if a shard is missing, or smaller than its samples can be.
+
+        Before a whole column is allocated: how long it is, the index alone says.
+        """
+        if not self._present:
+            for k, (path, samples) in enumerate(self.shards):
+                if k not in self._open and shard_size(path) < samples * LEAST_BYTES:
+                    raise Damage(f"{path}: has not the {samples:,} samples that {self.path} lists")
+            self._present = True
 
     def locate(self, row: int) -> tuple[int, int]:
         """The file that holds a row of the dataset, and the row there."""
@@ -126,11 +160,20 @@ class Source:
         return self.shard(k)[name].rows(rows - (self.ends[k] - self.shards[k][1]))
 
 
+def shard_size(path: Path) -> int:
+    """Return the bytes of a shard; raise if it is not there."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        raise Damage(f"{path}: shard is missing: put it back, or make the dataset again") from None
+
+
 class Dataset(Sequence[Sample]):
     """A dataset, or a selection of it; slices are selections too and read nothing."""
 
-    def __init__(self, source: Source, rows: Array) -> None:
+    def __init__(self, source: Source, rows: range | Array) -> None:
         self._source = source
+        # A range where all of them are meant: their number is what a file says, and not allocated.
         self._rows = rows
 
     @property
@@ -179,18 +222,31 @@ class Dataset(Sequence[Sample]):
     @overload
     def __getitem__(self, index: slice | Array) -> "Dataset": ...
     def __getitem__(self, index: int | slice | Array) -> "Sample | Dataset":
-        if isinstance(index, (slice, np.ndarray)):
+        if isinstance(index, np.ndarray):
+            return Dataset(self._source, np.asarray(self._rows)[index])
+        if isinstance(index, slice):
             return Dataset(self._source, self._rows[index])
-        return self._sample(self._source.read(int(self._rows[index])))
+        return self._sample(int(self._rows[index]))
 
     def __iter__(self) -> Iterator[Sample]:
         return (self[i] for i in range(len(self)))
 
-    def _sample(self, stored: dict[str, Array]) -> Sample:
-        fields = unpad(self.schema, stored)
-        for field in self.schema:
-            fields[field.name] = decode(field, fields[field.name])
+    def _sample(self, row: int) -> Sample:
+        stored = self._source.read(row)
+        with self._sample_named(row):
+            fields = unpad(self.schema, stored)
+            for field in self.schema:
+                fields[field.name] = decode(field, fields[field.name])
+            check_values(self.schema, fields)
         return Sample(fields, self.schema.sequence)
+
+    @contextmanager
+    def _sample_named(self, row: int) -> Iterator[None]:
+        """Name the dataset and the sample that a complaint is about."""
+        try:
+            yield
+        except Damage as damage:
+            raise Damage(f"{self.path}: sample {row:,}: {damage}") from None
 
     def stored(self, index: int) -> dict[str, Array]:
         """The fields of a sample as they stand in the file: padded, photographs encoded."""
@@ -198,7 +254,9 @@ class Dataset(Sequence[Sample]):
 
     def unpadded(self, index: int) -> dict[str, Array]:
         """The fields of a sample without padding, but photographs still encoded: quick."""
-        return unpad(self.schema, self.stored(index))
+        stored = self.stored(index)
+        with self._sample_named(int(self._rows[index])):
+            return unpad(self.schema, stored)
 
     def padded(self, fields: Sequence[str] | None = None) -> "PaddedRows":
         """The samples as plain dictionaries of arrays of one shape each.
@@ -212,7 +270,8 @@ class Dataset(Sequence[Sample]):
         if name not in self.schema:
             known = ", ".join(field.name for field in self.schema)
             raise UserError(f"{self.path}: no field '{name}': it has {known}")
-        return self._source.gather(name, self._rows)
+        self._source.check_present()
+        return self._source.gather(name, np.asarray(self._rows))
 
     def batches(
         self,
@@ -228,9 +287,11 @@ class Dataset(Sequence[Sample]):
         different sizes come as an array of arrays.
         """
         names = self._names(fields)
+        self._source.check_present()
+        chosen = np.asarray(self._rows)
         positions = np.arange(len(self)) if shuffle is None else self._shuffled(shuffle)
         for start in range(0, len(self), size):
-            rows = self._rows[positions[start : start + size]]
+            rows = chosen[positions[start : start + size]]
             yield {name: self._batch(name, rows) for name in names}
 
     def _names(self, fields: Sequence[str] | None) -> Sequence[str]:
@@ -274,29 +335,16 @@ class PaddedRows(Sequence[dict[str, Array]]):
 def open_dataset(path: Path | str) -> Dataset:
     """Open a dataset by its one path: a single file, an index, or one shard of many."""
     source = Source(Path(path))
-    return Dataset(source, np.arange(int(source.ends[-1])))
+    return Dataset(source, range(int(source.ends[-1])))
 
 
-@contextmanager
-def _damage_named(path: Path) -> Iterator[None]:
-    """Whatever HDF5 stumbles over in a file with a seal, the file is damaged."""
-    try:
-        yield
-    except (OSError, RuntimeError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise Damage(f"{path}: damaged ({error}): ivl-shards verify tells more") from None
-
-
-def read_file_attributes(file: Any) -> dict[str, Any]:
-    """Attributes of the file as Python values."""
-    return {k: v.item() if isinstance(v, np.generic) else v for k, v in file.attrs.items()}
-
-
-def read_schema(file: Any) -> Schema:
-    """The fields that a file holds, from what stands beside them."""
-    fields: list[Field] = []
-    for name, dataset in file.items():
-        fields.append(stored_field(name, dataset, h5py.check_vlen_dtype(dataset.dtype)))
-    return Schema(file.attrs["memory"], file.attrs["sequence"], tuple(fields))
+def _same_fields(one: Schema, other: Schema) -> bool:
+    """Whether samples of both are read alike; an index does not tell how its shards are packed."""
+    plain = [
+        {replace(f, storage=ENCODED if f.storage == ENCODED else "") for f in schema}
+        for schema in (one, other)
+    ]
+    return plain[0] == plain[1] and (one.memory, one.sequence) == (other.memory, other.sequence)
 
 
 def unpad(schema: Schema, stored: dict[str, Array]) -> dict[str, Array]:

@@ -10,6 +10,9 @@ import numpy as np
 from ivl_shards.memory import Map, PeakMemory, StepMemory
 from ivl_shards.schema import DIGEST, MEMORY, Array
 
+# Bytes beyond which a value is hashed at once, to spare a copy of the whole sample.
+_LARGE = 1 << 22
+
 
 class Sample(Mapping[str, Array]):
     """The fields of one sample by name, without padding, and the memory they imply.
@@ -66,7 +69,11 @@ class Sample(Mapping[str, Array]):
     def dense_memory(self) -> Array:
         """All memories m_0 … m_T, (T + 1, H, W): uint8 for lines, float16 for peaks."""
         dtype = np.uint8 if isinstance(self._memory, StepMemory) else np.float16
-        return np.stack([self.memory(t) for t in self.steps]).astype(dtype)
+        first = self.memory(0)
+        dense = np.empty((self.length + 1, *first.shape), dtype)
+        for t in self.steps:
+            dense[t] = self.memory(t)
+        return dense
 
     @cached_property
     def _memory(self) -> StepMemory | PeakMemory:
@@ -88,12 +95,17 @@ def digest(fields: Mapping[str, Array]) -> bytes:
     Pixels count, not how they are compressed; an encoded photograph counts as its bytes.
     """
     pieces: list[bytes | memoryview] = []
+    hashed = hashlib.sha256()
     for name in sorted(fields):
         if name not in (DIGEST, MEMORY):  # the memory follows from the other fields
             value = np.asarray(fields[name], order="C")
             pieces += [_heading(name, value.dtype, value.shape), value.data]
+            if value.nbytes > _LARGE:
+                hashed.update(b"".join(pieces))
+                pieces = []
     # In one go: joining is cheaper than telling the hash of every little piece.
-    return hashlib.sha256(b"".join(pieces)).digest()
+    hashed.update(b"".join(pieces))
+    return hashed.digest()
 
 
 @lru_cache(maxsize=1024)

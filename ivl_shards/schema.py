@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ivl_shards.errors import Damage
+
 Array = npt.NDArray[Any]
 
 DIGEST = "digest"
@@ -42,13 +44,20 @@ class Field:
     classes: tuple[str, ...] = ()
 
     def extent(self, lengths: Mapping[str, Any]) -> tuple[slice, ...]:
-        """The part of a padded value that is real."""
+        """Return the part of a padded value that is real."""
         if self.counted_by:
-            return (slice(0, int(lengths[self.counted_by])),)
+            return (self._real(self.counted_by, int(lengths[self.counted_by]), 0, least=0),)
         if self.sized_by:
-            height, width = lengths[self.sized_by]
-            return slice(0, int(height)), slice(0, int(width))
+            sizes = (int(size) for size in lengths[self.sized_by])
+            return tuple(
+                self._real(self.sized_by, n, axis, least=1) for axis, n in enumerate(sizes)
+            )
         return ()
+
+    def _real(self, counter: str, length: int, axis: int, least: int) -> slice:
+        if not least <= length <= self.shape[axis]:
+            raise Damage(f"{counter} is {length}, but {self.name} has room for {self.shape[axis]}")
+        return slice(0, length)
 
     def attributes(self) -> dict[str, str]:
         """What stands beside the HDF5 dataset."""
@@ -116,13 +125,30 @@ def stored_field(name: str, dataset: Any, inner_dtype: Any | None) -> Field:
         name=name,
         dtype="u1" if encoded else dataset.dtype.str.lstrip("|<>="),
         shape=tuple(dataset.shape[1:]),
-        meaning=str(attributes.get("meaning", "")),
-        unit=str(attributes.get("unit", "")),
+        meaning=clean_text(attributes.get("meaning", "")),
+        unit=clean_text(attributes.get("unit", "")),
         storage=ENCODED if encoded else DEFLATE if dataset.chunks else PLAIN,
-        counted_by=str(attributes.get("counted_by", "")),
-        sized_by=str(attributes.get("sized_by", "")),
-        classes=tuple(json.loads(attributes.get("classes", "[]"))),
+        counted_by=clean_text(attributes.get("counted_by", "")),
+        sized_by=clean_text(attributes.get("sized_by", "")),
+        classes=_stored_classes(name, attributes.get("classes", "[]")),
     )
+
+
+def _stored_classes(name: str, text: Any) -> tuple[str, ...]:
+    try:
+        classes = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        classes = None
+    if not isinstance(classes, list) or not all(isinstance(c, str) for c in classes):
+        raise Damage(f"damaged: the classes of '{name}' are not a list of texts")
+    return tuple(map(clean_text, classes))
+
+
+def clean_text(value: Any) -> str:
+    """A text of a file that can be printed and written: bytes that are not UTF-8 are replaced."""
+    # HDF5 hands such bytes on as lone surrogates, and JSON may spell out others.
+    data = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+    return data.decode("utf-8", "replace")
 
 
 def pad(field_: Field, value: Array) -> Array:

@@ -8,12 +8,13 @@ a flipped bit cannot hide anywhere.
 
 import hashlib
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
 import h5py
 
-from ivl_shards.errors import Damage, Foreign, UserError
+from ivl_shards.errors import Damage, Foreign, UserError, limit_reached
 
 FORMAT = "ivl-shards"
 VERSION = (1, 1)
@@ -49,8 +50,21 @@ def write_seal(fd: int) -> None:
     os.fsync(fd)
 
 
+def check_regular(path: Path) -> None:
+    """Raise if a path leads to a pipe or a device, which may hang or never end when read."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: cannot be read: {error}") from None
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise Foreign(f"{path}: not a regular file")
+
+
 def read_seal(path: Path) -> Seal:
     """The seal of a file, after checking that this is our format, in a version we know, whole."""
+    check_regular(path)
     try:
         with path.open("rb") as file:
             head = file.read(SEAL_BYTES)
@@ -58,7 +72,8 @@ def read_seal(path: Path) -> Seal:
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+        limit = limit_reached(error, f"{path}: ")
+        raise limit or UserError(f"{path}: cannot be read: {error.strerror}") from None
     seal = _parse(path, head)
     if (seal.major, 0) > (VERSION[0], 0):
         raise Damage(

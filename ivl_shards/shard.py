@@ -1,6 +1,6 @@
 """Shard: the unit of work. One pure function makes one, here or on a cluster."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,13 +8,15 @@ from typing import Any
 
 import cv2
 import h5py
+import numpy as np
 
-from ivl_shards.errors import Damage, UserError
+from ivl_shards.errors import UserError
 from ivl_shards.generator import Generator
 from ivl_shards.recipe import Recipe
 from ivl_shards.sample import Sample
 from ivl_shards.schema import MEMORY
 from ivl_shards.seal import read_seal
+from ivl_shards.structure import damage_named, read_file_attributes
 from ivl_shards.writer import shard_writer
 
 
@@ -64,11 +66,15 @@ def make_shard(job: Job, before: Callable[[], None] = lambda: None) -> Job:
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """Keep OpenCV to one thread: on small images its threads cost more than they bring, and
-    workers would take each other's cores."""
+    workers would take each other's cores. Where memory runs out, OpenCV has its own error."""
     before = cv2.getNumThreads()
     cv2.setNumThreads(1)
     try:
         yield
+    except cv2.error as error:
+        if error.code == cv2.Error.StsNoMem:
+            raise MemoryError(error.err) from None
+        raise
     finally:
         cv2.setNumThreads(before)
 
@@ -79,13 +85,10 @@ def with_dense_memory(sample: Sample) -> Sample:
 
 
 def read_attributes(path: Path) -> dict[str, Any]:
-    """The attributes of a finished file."""
+    """Return the attributes of a finished file, checked."""
     read_seal(path)
-    try:
-        with h5py.File(path, "r") as file:
-            return dict(file.attrs)
-    except (OSError, RuntimeError, KeyError) as error:
-        raise Damage(f"{path}: damaged: HDF5 cannot read it: {error}") from None
+    with damage_named(path), h5py.File(path, "r") as file:
+        return read_file_attributes(file)
 
 
 def is_done(job: Job) -> bool:
@@ -94,5 +97,9 @@ def is_done(job: Job) -> bool:
         found = read_attributes(job.path)
     except UserError:
         return False
-    wanted = {**job.attributes, "samples": job.samples}
-    return all(found.get(name) == value for name, value in wanted.items())
+    return has(found, {**job.attributes, "samples": job.samples})
+
+
+def has(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether the attributes of a file, which may be anything, are those that are wanted."""
+    return all(np.array_equal(found.get(name, ""), value) for name, value in wanted.items())

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ivl_shards.errors import Damage
+from ivl_shards.labels import check_classes
 from ivl_shards.reader import Dataset
 from ivl_shards.schema import PLAIN, Array, Field
 
@@ -66,7 +68,9 @@ def _count_classes(dataset: Dataset, field: Field) -> dict[str, int]:
     numbers = np.zeros(len(field.classes), int)
     for start in range(0, len(dataset), _ROWS):
         part = dataset[start : start + _ROWS]
-        numbers += np.bincount(np.concatenate(list(_real(part, field))), minlength=len(numbers))
+        values = np.concatenate(list(_real(part, field)))
+        check_classes(f"{dataset.path}: {field.name}", values, field.classes)
+        numbers += np.bincount(values, minlength=len(numbers))
     return {name: int(n) for name, n in zip(field.classes, numbers, strict=True)}
 
 
@@ -77,5 +81,7 @@ def _real(dataset: Dataset, field: Field) -> Iterator[Array]:
         yield values.reshape(-1)
         return
     lengths = dataset.column(field.counted_by)
+    if lengths.min() < 0 or lengths.max() > field.shape[0]:
+        raise Damage(f"{dataset.path}: {field.counted_by} is beyond the room of {field.name}")
     for place in range(field.shape[0]):
         yield values[lengths > place, place].reshape(-1)

@@ -109,10 +109,15 @@ class ShardWriter:
 
 @contextmanager
 def shard_writer(
-    path: Path, schema: Schema, samples: int, attributes: Mapping[str, Any]
+    path: Path,
+    schema: Schema,
+    samples: int,
+    attributes: Mapping[str, Any],
+    work: Path | None = None,
 ) -> Iterator[ShardWriter]:
-    """A `ShardWriter` for a new file, which gets its name when the body ends well."""
-    with sealed_file(path) as (file, disk):
+    """A `ShardWriter` for a new file, which gets its name when the body ends well. Until then it
+    is in the folder `work`, by default where it will be."""
+    with sealed_file(path, work) as (file, disk):
         write_attributes(file, schema, attributes, samples)
         writer = ShardWriter(file, disk, schema, samples)
         yield writer

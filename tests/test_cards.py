@@ -155,8 +155,8 @@ def test_the_command_of_texts_from_sources_of_ones_own(run, tmp_path: Path) -> N
         "PHOTOGRAPHS": tmp_path / "own-grounds",
     }
     recipe = TextRecipe(
-        (1, 2), 4, 3, "train", height=200, width=300, fewest_words=1, most_words=2,
-        smallest_line=0.06, rotation=1.5, upper_case=0.0, contrast=60, quality=80,
+        (1, 2), 4, 3, "train", height=200, width=300, words=(1, 2),
+        line_height=(0.06, 0.07), rotation=1.5, upper_case=0.0, contrast=60, quality=80,
     )  # fmt: skip
     textblocks_gen.generate(recipe, tmp_path / "data.h5", Source(*places.values()), workers=1)
     dataset = open_dataset(tmp_path / "data.h5")
@@ -211,8 +211,7 @@ def test_a_file_that_says_nothing_still_has_a_card(
 
 def test_other_words_do_not_make_another_dataset(make, tmp_path: Path) -> None:
     recipe = ColouredRecipe((3,), 24)
-    make(recipe, shard_size=10)
-    (tmp_path / "data.shards" / "data-00001-of-00003.h5").unlink()
+    make(recipe, shard_size=10).shards[1].unlink()
     reworded = replace(COLOURED, about=reword)
     made = generate(reworded, recipe, tmp_path / "data.h5", shard_size=10, workers=1)
     assert made.rendered == 10, "two shards of three could be kept"
@@ -261,6 +260,6 @@ def test_what_has_no_card(run, tmp_path: Path) -> None:
     assert_one_line(run("ivl-shards", "card", "data.h5", "--out", "nowhere"), 2, "no such folder")
     assert_one_line(run("ivl-shards", "card", "none.h5"), 2, "none.h5", "no such file")
     assert_one_line(run("ivl-shards", "card", "data.h5", "--date", "soon"), 2, "soon")
-    shutil.move(tmp_path / "data.shards" / "data-00001-of-00003.h5", tmp_path / "away.h5")
+    shutil.move(open_dataset(tmp_path / "data.h5").shards[1], tmp_path / "away.h5")
     assert_one_line(run("ivl-shards", "card", "data.h5", "--quiet"), 2, "shard is missing")
     assert not list(tmp_path.glob("*.md"))

@@ -223,7 +223,7 @@ def test_ctrl_c_leaves_no_half_of_an_export(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_ctrl_c_keeps_the_shards_of_texts(tmp_path: Path) -> None:
     command = ["textblocks-gen", "--lines", "1-10", "--n", "2000", "--shard-size", "20", "out.h5"]
-    shards = tmp_path / "out.shards"
+    shards = tmp_path / "out.h5.shards"
     code, said = interrupt(
         [*command, "--workers", "1"], tmp_path, lambda: len(list(shards.glob("*.h5"))) >= 2
     )

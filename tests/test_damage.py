@@ -35,6 +35,10 @@ def folder(whole: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(whole, tmp_path / "data"))
 
 
+def shard_of(folder: Path, k: int) -> Path:
+    return open_dataset(folder / "many.h5").shards[k]
+
+
 def flips(path: Path, number: int) -> Iterator[int]:
     """Flip one bit of the file, at many places one after the other; the places."""
     sound = path.read_bytes()
@@ -49,24 +53,22 @@ def flips(path: Path, number: int) -> Iterator[int]:
 
 
 @pytest.mark.parametrize(
-    ("dataset", "file"),
-    [
-        ("one.h5", "one.h5"),
-        ("many.h5", "many.h5"),
-        ("many.h5", "many.shards/many-00001-of-00003.h5"),
-    ],
+    ("dataset", "shard"), [("one.h5", None), ("many.h5", None), ("many.h5", 1)]
 )
-def test_any_flipped_bit_is_found_and_its_file_named(folder: Path, dataset: str, file: str) -> None:
-    for place in flips(folder / file, FLIPS):
+def test_any_flipped_bit_is_found_and_its_file_named(
+    folder: Path, dataset: str, shard: int | None
+) -> None:
+    file = folder / dataset if shard is None else shard_of(folder, shard)
+    for place in flips(file, FLIPS):
         found = list(problems(folder / dataset))
         assert len(found) == 1, f"byte {place}: {found}"
-        assert Path(file).name in found[0], f"byte {place}: {found}"
+        assert file.name in found[0], f"byte {place}: {found}"
     assert list(problems(folder / dataset)) == []
 
 
 def test_every_single_byte_is_covered(folder: Path) -> None:
     """The bytes alone, for a file small enough to try each."""
-    path = folder / "many.shards" / "many-00002-of-00003.h5"
+    path = shard_of(folder, 2)
     sound = path.read_bytes()
     for place in range(0, len(sound), 7):
         damaged = bytearray(sound)
@@ -80,7 +82,7 @@ def test_verify_from_the_command_line(folder: Path, run) -> None:
     sound = run("ivl-shards", "verify", folder / "many.h5")
     assert sound.returncode == 0
     assert "sound: 12 samples in 4 files" in sound.stdout
-    shard = folder / "many.shards" / "many-00001-of-00003.h5"
+    shard = shard_of(folder, 1)
     with h5py.File(shard) as file:
         place = file["image"].id.get_chunk_info(2).byte_offset + 30
     data = bytearray(shard.read_bytes())
@@ -91,7 +93,7 @@ def test_verify_from_the_command_line(folder: Path, run) -> None:
 
 
 def test_a_missing_shard(folder: Path, run) -> None:
-    shard = folder / "many.shards" / "many-00000-of-00003.h5"
+    shard = shard_of(folder, 0)
     shard.unlink()
     assert_one_line(run("ivl-shards", "verify", folder / "many.h5"), 1, str(shard), "missing")
     with pytest.raises(Damage, match="missing"):
@@ -100,8 +102,7 @@ def test_a_missing_shard(folder: Path, run) -> None:
 
 @pytest.mark.parametrize("kept", [0, 100, 511, 512, 4000, -1])
 def test_a_truncated_file(folder: Path, run, kept: int) -> None:
-    for name, file in (("one.h5",) * 2, ("many.h5", "many.shards/many-00002-of-00003.h5")):
-        path = folder / file
+    for name, path in (("one.h5", folder / "one.h5"), ("many.h5", shard_of(folder, 2))):
         path.write_bytes(path.read_bytes()[:kept])
         result = run("ivl-shards", "verify", folder / name)
         assert_one_line(result, 1, str(path))
@@ -117,7 +118,7 @@ def test_a_file_that_is_too_long(folder: Path, run) -> None:
 def test_a_shard_of_another_dataset(folder: Path, run) -> None:
     other = folder / "other.h5"
     shapes_gen.generate(ColouredRecipe((1, 2), 5, seed=9), other, workers=1)
-    other.rename(folder / "many.shards" / "many-00001-of-00003.h5")
+    other.rename(shard_of(folder, 1))
     assert_one_line(run("ivl-shards", "verify", folder / "many.h5"), 1, "another dataset")
 
 

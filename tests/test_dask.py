@@ -2,15 +2,27 @@
 
 import os
 import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import cv2
+import numpy as np
 import pytest
 
 from cases import CASES, Case
+from conftest import assert_one_line, tool
+from fuzzing import cases
 from ivl_shards import generate, open_dataset
+from ivl_shards.errors import Stopped, UserError
+from ivl_shards.layout import shard_folder
 from ivl_shards.verify import problems
+from photos import PHOTOS, PhotoRecipe
 from shapes_gen import COLOURED, ColouredRecipe
 
 pytestmark = pytest.mark.slow
@@ -46,10 +58,10 @@ def test_a_worker_killed_half_way(cluster, tmp_path: Path) -> None:
     killed = []
 
     def kill_one() -> None:
-        while len(list(tmp_path.glob("data.shards/*.h5"))) < 4:
+        while len(list(tmp_path.glob("data.h5.shards/*.h5"))) < 4:
             time.sleep(0.005)
         os.kill(pids[0], signal.SIGKILL)
-        killed.append(len(list(tmp_path.glob("data.shards/*.h5"))))
+        killed.append(len(list(tmp_path.glob("data.h5.shards/*.h5"))))
 
     killer = threading.Thread(target=kill_one)
     killer.start()
@@ -79,3 +91,155 @@ def test_the_command_line_takes_the_address(cluster, run) -> None:
     result = run("shapes-gen", "toy", "--n", 3, "--dask", cluster.scheduler_address, "out.h5")
     assert result.returncode == 0, result.stderr
     assert run("ivl-shards", "verify", "out.h5").returncode == 0
+
+
+# --- workers that would make something else ----------------------------------------------
+
+
+@contextmanager
+def program(*command: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A program in the background."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli." + command[0], *command[1:], "--no-dashboard"],
+        env={**os.environ, **environment},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def scheduler() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    path = str(Path(__file__).parent)
+    with program(
+        "dask_scheduler", "--host", "127.0.0.1", "--port", str(port), PYTHONPATH=path
+    ) as p:
+        yield f"tcp://127.0.0.1:{port}", p
+
+
+def worker(address: str, path: Path = Path(__file__).parent):
+    options = ("--no-nanny", "--nthreads", "1")
+    return program("dask_worker", address, *options, PYTHONPATH=str(path))
+
+
+def test_a_worker_with_another_version_of_the_generator(tmp_path: Path) -> None:
+    other, here = tmp_path / "other", tmp_path / "here"
+    other.mkdir()
+    here.mkdir()
+    code = Path(__file__).with_name("photos.py").read_text()
+    changed = code.replace(f'Generator("photos", "{PHOTOS.version}"', 'Generator("photos", "77"')
+    assert changed != code
+    (other / "photos.py").write_text(changed)
+    with scheduler() as (address, _), worker(address, other):
+        with pytest.raises(UserError, match="worker tcp://.*photos 77 instead of") as refused:
+            generate(PHOTOS, PhotoRecipe((1,), 4), here / "out.h5", dask=address)
+        assert "\n" not in str(refused.value)
+    assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["from the start", "joined later"])
+def test_a_worker_with_another_package(cluster, tmp_path: Path, monkeypatch, late: bool) -> None:
+    monkeypatch.setattr(cv2, "__version__", "0.1")
+    if late:
+        monkeypatch.setattr("ivl_shards.cluster._check_workers", lambda *arguments: None)
+    with pytest.raises(Stopped if late else UserError, match="worker tcp://.*opencv .* of 0.1"):
+        generate(COLOURED, ColouredRecipe((3,), 30), tmp_path / "out.h5", shard_size=10,
+                 dask=cluster.scheduler_address)  # fmt: skip
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- what goes away ----------------------------------------------------------------------
+
+RECIPE = ColouredRecipe(counts=(3, 4, 5), total=1500)
+COMMAND = ["coloured", "--counts", "3-5", "--total", "1500", "--quiet"]
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory: pytest.TempPathFactory) -> str:
+    out = tmp_path_factory.mktemp("alone") / "out.h5"
+    generate(COLOURED, RECIPE, out, workers=1)
+    return str(open_dataset(out).attributes["content_sha256"])
+
+
+def nothing_half_written(out: Path) -> None:
+    for path in [out, *shard_folder(out).glob("*.h5")]:
+        if path.exists():
+            assert list(problems(path)) == []
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("size", ["100", "5000"], ids=["shards", "one file"])
+def test_a_killed_client_that_is_run_again_at_once(
+    cluster, content: str, tmp_path: Path, size: str
+) -> None:
+    command = [tool("shapes-gen"), *COMMAND, "--dask", cluster.scheduler_address]
+    for case in cases(2, 10):  # for each layout
+        out = tmp_path / f"{case}.h5"
+        process = subprocess.Popen([*command, "--shard-size", size, str(out)])
+        rng = np.random.default_rng(case)
+        while process.poll() is None and not any(shard_folder(out).glob("*-of-*")):
+            time.sleep(0.005)  # until workers are at work
+        time.sleep(rng.random())
+        process.kill()
+        process.wait()
+        again = subprocess.run(
+            [*command, "--shard-size", size, str(out)], capture_output=True, text=True
+        )
+        assert (again.returncode, again.stderr) == (0, "")
+        assert open_dataset(out).attributes["content_sha256"] == content
+        nothing_half_written(out)
+
+
+@pytest.mark.fuzz
+def test_a_killed_scheduler(run, content: str, tmp_path: Path) -> None:
+    out = tmp_path / "out.h5"
+    for case in cases(1, 5):
+        rng = np.random.default_rng(case)
+        with scheduler() as (address, process), worker(address):
+            killer = threading.Thread(target=kill_when, args=(process.pid, out, rng.integers(1, 9)))
+            killer.start()
+            stopped = run("shapes-gen", *COMMAND, "--shard-size", 50, "--dask", address, "out.h5")
+            killer.join()
+        assert_one_line(stopped, 1, address, "scheduler is lost", "run the same command again")
+        nothing_half_written(out)
+        kept = len(list(shard_folder(out).glob("*.h5")))
+        assert kept >= 1
+        made = generate(COLOURED, RECIPE, out, workers=1, shard_size=50)
+        assert made.rendered <= 1500 - 50 * kept
+        assert open_dataset(out).attributes["content_sha256"] == content
+        out.unlink()
+        for path in shard_folder(out).iterdir():
+            path.unlink()
+
+
+@pytest.mark.fuzz
+def test_all_workers_gone(content: str, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("ivl_shards.cluster._PATIENCE", 3)
+    for case in cases(1, 5):
+        out = tmp_path / f"{case}.h5"
+        with scheduler() as (address, _), worker(address) as process:
+            killer = threading.Thread(target=kill_when, args=(process.pid, out, case + 1))
+            with distributed.Client(address) as client:
+                client.wait_for_workers(1, timeout=60)
+            killer.start()
+            with pytest.raises(Stopped, match="no Dask worker is left"):
+                generate(COLOURED, RECIPE, out, dask=address, shard_size=50)
+            killer.join()
+        nothing_half_written(out)
+        assert not list(tmp_path.rglob("*.tmp")), "what the dead worker left is of no use"
+        assert generate(COLOURED, RECIPE, out, workers=1, shard_size=50).rendered < 1500
+        assert open_dataset(out).attributes["content_sha256"] == content
+
+
+def kill_when(pid: int, out: Path, shards: int) -> None:
+    """Kill a process once that many shards are there."""
+    while len(list(shard_folder(out).glob("*.h5"))) < shards:
+        time.sleep(0.005)
+    os.kill(pid, signal.SIGKILL)

@@ -33,13 +33,13 @@ def small_disk(tmp_path: Path):
 def test_it_says_so_keeps_what_is_done_and_goes_on(small_disk, workers: int) -> None:
     make = f"{tool('shapes-gen')} {COMMAND.format(workers=workers)}"
     ran = small_disk(
-        f"{make} --quiet; echo code $?; ls disk/out.shards; ls disk;"
+        f"{make} --quiet; echo code $?; ls disk/out.h5.shards; ls disk;"
         f"mount -o remount,size=8m disk; {make}; echo code $?;"
         f"{tool('ivl-shards')} verify disk/out.h5; echo code $?"
     )
     lines = ran.stderr.splitlines()
     assert "disk is full" in lines[0]
-    assert "out-000" in lines[0]
+    assert "out.h5.shards/out-" in lines[0]
     codes = [line for line in ran.stdout.splitlines() if line.startswith("code")]
     assert codes == ["code 1", "code 0", "code 0"], ran.stdout + ran.stderr
     kept = [line for line in ran.stdout.splitlines() if line.startswith("out-")]

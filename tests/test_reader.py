@@ -112,7 +112,7 @@ def test_index_and_shards_can_be_moved_together(make, tmp_path: Path) -> None:
     expected = dataset[45].image
     shutil.copytree(tmp_path, tmp_path / "moved", ignore=shutil.ignore_patterns("moved"))
     moved = open_dataset(tmp_path / "moved" / "data.h5")
-    shutil.rmtree(tmp_path / "data.shards")
+    shutil.rmtree(tmp_path / "data.h5.shards")
     assert np.array_equal(moved[45].image, expected)
 
 

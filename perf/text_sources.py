@@ -15,7 +15,7 @@ from PIL import ImageFont
 import fonts
 from fonts.catalogue import installed_faces, is_catalogue
 from fonts.places import catalogue_folder
-from textblocks_gen.backgrounds import crop, texture_pool
+from textblocks_gen.backgrounds import Grounds, crop, make_pool
 from textblocks_gen.lexicon import load_lexicon
 
 
@@ -56,12 +56,15 @@ def main() -> None:
         load = seconds(lambda: installed_faces(catalogue_folder()))
         print(f"catalogue: {len(catalogue):,} faces, {size:.0f} MB, load {load * 1e3:.0f} ms")
     print(f"lexicon: {len(load_lexicon().words):,} words")
-    pool = texture_pool(0, 256, 384)
-    made = seconds(lambda: texture_pool(0, 256, 384))
+    pool = make_pool(Grounds(256, 384))
+    made = seconds(lambda: make_pool(Grounds(256, 384)))
     size = sum(image.nbytes for image in pool.images) / 1e6
     print(f"textures: a pool of {len(pool.images)}, {size:.0f} MB, made in {made:.2f} s")
+    scenes = seconds(lambda: make_pool(Grounds(256, 384, scenes=True))) - made
+    print(f"scenes: beside the textures, made in {scenes:.2f} s")
     rng = np.random.Generator(np.random.Philox(0))
-    cut = seconds(lambda: crop(pool, rng, 256, 384), times=2000)
+    canvas = np.zeros((256, 384, 3), np.uint8)
+    cut = seconds(lambda: crop(pool, rng, canvas, (80, 60, 300, 200)), times=2000)
     print(f"background: a crop of 256×384 in {cut * 1e6:.0f} µs")
 
 

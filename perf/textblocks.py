@@ -21,7 +21,8 @@ from measure import Figure, Run, at_least, at_most, run, run_program, show, stat
 from venvs import SCRIPTS, environment
 
 import fonts
-from textblocks_gen.backgrounds import texture_pool
+from ivl_shards.layout import shard_folder
+from textblocks_gen.backgrounds import Grounds, make_pool
 from textblocks_gen.lexicon import load_lexicon
 
 FACES = 20
@@ -46,7 +47,7 @@ def ours(folder: Path, total: int, *options: object, seed: int = 0, workers: int
     out = folder / "out.h5"
     # A dataset that is there already would not be made again.
     out.unlink(missing_ok=True)
-    shutil.rmtree(out.with_suffix(".shards"), ignore_errors=True)
+    shutil.rmtree(shard_folder(out), ignore_errors=True)
     fixed = ("--workers", workers, "--seed", seed, "--quiet")
     return run("textblocks-gen", *options, "--total", total, *fixed, out)
 
@@ -61,7 +62,7 @@ def write_sources(folder: Path) -> tuple[str, ...]:
     found = [face for face in fonts.default_faces() if not face.caps_only]
     for face in found[:: len(found) // FACES][:FACES]:
         shutil.copy(face.path, faces)
-    for k, image in enumerate(texture_pool(0, 256, 256).images):
+    for k, image in enumerate(make_pool(Grounds(256, 256)).images):
         cv2.imwrite(str(grounds / f"{k:03}.jpg"), image[..., ::-1])
     return ("--lexicon", str(words), "--fonts", str(faces), "--backgrounds", str(grounds))
 
@@ -119,18 +120,27 @@ def peers(folder: Path) -> list[Figure]:
     """Ours and the others, turn and turn about."""
     sources = write_sources(folder)
     own = Maker(lambda n, seed: ours(folder, n, *BLOCKS, *sources, seed=seed), FEW, MANY)
+    style = ("--style", "scene")
+    scene = Maker(lambda n, seed: ours(folder, n, *BLOCKS, *style, *sources, seed=seed), FEW, MANY)
     others = peer_makers(folder)
-    own.make(FEW, 0)  # compiles what is not compiled yet, and screens the fonts
+    for maker in (own, scene):
+        maker.make(FEW, 0)  # compiles what is not compiled yet, and screens the fonts
     for _ in range(ROUNDS):
-        for maker in (own, *others.values()):
+        for maker in (own, scene, *others.values()):
             maker.measure()
     what = f"blocks of 3–5 lines, 256×256, {FACES} faces, one worker"
     unit = "blocks / CPU-second"
     return [
-        at_least(f"{what}, {MANY:,} samples", own.all_included, unit, 600),
-        at_least(f"{what}, without start-up", own.steady, unit, 600),
+        at_least(f"{what}, {MANY:,} samples", own.all_included, unit, 900),
+        at_least(f"{what}, without start-up", own.steady, unit, 900),
+        at_least(f"{what}, scene style, {MANY:,} samples", scene.all_included, unit, 400),
+        at_least(f"{what}, scene style, without start-up", scene.steady, unit, 400),
         *(
             at_least(f"that over {name} ({maker.steady:.1f})", own.steady / maker.steady, "×", 20)
+            for name, maker in others.items()
+        ),
+        *(
+            at_least(f"scene style over {name}", scene.steady / maker.steady, "×", 8)
             for name, maker in others.items()
         ),
     ]

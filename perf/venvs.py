@@ -24,6 +24,12 @@ PACKAGES = {
         "python-dateutil", "packaging", "pygame", "pytweening", "pyyaml", "regex",
     ),
     "rapidocr": RAPIDOCR,
+    # PP-OCRv6's weights are in the wheel.
+    "rapidocr 3": (
+        "rapidocr==3.10.0", "onnxruntime==1.31.1", "numpy", "pillow", "opencv-python-headless",
+        "pyclipper", "shapely", "pyyaml", "six", "tqdm", "omegaconf", "requests", "colorlog",
+        "flatbuffers", "protobuf", "packaging", "charset-normalizer", "idna", "urllib3", "certifi",
+    ),
 }  # fmt: skip
 SCRIPTS = Path(__file__).parent / "peers"
 

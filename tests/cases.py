@@ -77,7 +77,7 @@ CASES = {
         "8c163bab8312fbf7d2c699de69286fadbfe6fbd174c709340e9a1ded4832810a",
         _drawn(PhotoRecipe(counts=(1, 2), total=600)),
     ),
-    "text": Case(TEXT, "fbcfcf416fb1b3e8834c859786d796580548d9d31b6cd4c787ce7f5e4d92db05", _text),
+    "text": Case(TEXT, "262a73c20b9c97923b308ec50d3e06a178b1970653ece19efbe377b740f32e88", _text),
     "dota": Case(
         DOTA, "794c02de7aad8813ad57b2fe0a6f8f414b3332e359a17c1d27b84361785f0c7a", _dota, drawn=False
     ),

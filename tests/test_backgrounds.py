@@ -8,22 +8,33 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
 from ivl_shards import UserError
-from textblocks_gen.backgrounds import (
-    Pool,
-    crop,
-    make_pool,
-    photograph_pool,
-    texture_fingerprint,
-    texture_pool,
-)
+from textblocks_gen.backgrounds import Grounds, Pool, crop, drawn_pool, make_pool, photograph_pool
+from textblocks_gen.holdout import SPLITS
+from textblocks_gen.quiet import calm_behind
+from textblocks_gen.scenes import SCENES
 from textblocks_gen.textures import TEXTURES
 
 
 def rng(seed: int = 0) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(seed))
+
+
+SIZE = (256, 384)
+MIDDLE = (100, 80, 280, 180)
+"""Where text is meant to be on a canvas of that size."""
+
+
+def cut(pool: Pool, random: np.random.Generator, size=SIZE, text=MIDDLE, scenes=0.0):
+    """A crop on a canvas of its own, and the number of its image."""
+    canvas = np.zeros((*size, 3), np.uint8)
+    return canvas, crop(pool, random, canvas, text, scenes)
+
+
+def photographs(folder: Path, seed: int = 0, height: int = 256, width: int = 384) -> Pool:
+    return photograph_pool(Grounds(height, width, seed, folder))
 
 
 def photograph(path: Path, width: int = 500, height: int = 400, seed: int = 0, **options) -> Path:
@@ -38,18 +49,21 @@ def photograph(path: Path, width: int = 500, height: int = 400, seed: int = 0, *
 PIXELS = "f529b89b9081c350a298c09568463ce7ad54fd1585718db8887b6d2866f41582"
 
 
+SCENE_PIXELS = "f7722fb529955dc228921146dfb68f256532df3cd677cf839db9be168aa6c6d7"
+
+
 def test_textures_are_these_very_pixels() -> None:
     digest = hashlib.sha256()
-    for image in texture_pool(seed=1, height=64, width=96, count=len(TEXTURES)).images:
+    for image in drawn_pool(Grounds(64, 96, seed=1), len(TEXTURES)).images:
         digest.update(image.tobytes())
     assert digest.hexdigest() == PIXELS
 
 
 def test_a_texture_depends_on_seed_and_number_alone() -> None:
-    three, five = (texture_pool(7, 64, 96, count).images for count in (3, 5))
+    three, five = (drawn_pool(Grounds(64, 96, 7), count).images for count in (3, 5))
     assert all((a == b).all() for a, b in zip(three, five, strict=False))
-    assert not (texture_pool(8, 64, 96, 1).images[0] == three[0]).all()
-    assert texture_fingerprint(7, 64, 96) != texture_fingerprint(8, 64, 96)
+    assert not (drawn_pool(Grounds(64, 96, 8), 1).images[0] == three[0]).all()
+    assert Grounds(64, 96, 7).fingerprint != Grounds(64, 96, 8).fingerprint
 
 
 @pytest.mark.parametrize("texture", TEXTURES, ids=lambda texture: texture.__name__)
@@ -63,17 +77,16 @@ def test_textures_are_surfaces_one_can_write_on(texture) -> None:
         assert (grey >= 254).mean() < 0.2, "not burnt out"
 
 
-def test_crops_stay_within_the_canvas_and_are_ones_own() -> None:
-    pool = texture_pool(0, 100, 150, count=3)
+def test_crops_leave_the_pool_as_it_is() -> None:
+    pool = drawn_pool(Grounds(100, 150), 3)
     before = [image.copy() for image in pool.images]
     seen = set()
     random = rng()
     for _ in range(60):
-        background = crop(pool, random, 100, 150)
-        assert background.pixels.shape == (100, 150, 3) and background.pixels.dtype == np.uint8
-        assert background.pixels.flags.c_contiguous and background.pixels.flags.writeable
-        background.pixels[:] = 0
-        seen.add(background.image)
+        pixels, number = cut(pool, random, (100, 150), (20, 20, 120, 80))
+        assert pixels.std() > 0
+        pixels[:] = 0
+        seen.add(number)
     assert seen == {0, 1, 2}
     assert all((a == b).all() for a, b in zip(before, pool.images, strict=True))
 
@@ -85,7 +98,7 @@ def test_a_crop_is_a_piece_of_the_image_mirrored_or_not_and_shifted() -> None:
     steps, shifts = set(), set()
     random = rng()
     for _ in range(200):
-        row = crop(pool, random, 90, 120).pixels[0, :, 0].astype(int)
+        row = cut(pool, random, (90, 120), (0, 0, 120, 90))[0][0, :, 0].astype(int)
         steps.add(int(row[1] - row[0]))
         shifts.add(int(row.min()) - 60)
     assert steps == {1, -1}
@@ -93,14 +106,15 @@ def test_a_crop_is_a_piece_of_the_image_mirrored_or_not_and_shifted() -> None:
 
 
 def test_the_same_draws_give_the_same_crop() -> None:
-    pool = texture_pool(0, 100, 150, count=3)
-    first, second = (crop(pool, rng(5), 100, 150) for _ in range(2))
-    assert (first.pixels == second.pixels).all() and first.image == second.image
+    pool = drawn_pool(Grounds(100, 150), 3)
+    first, second = (cut(pool, rng(5), (100, 150), (20, 20, 120, 80)) for _ in range(2))
+    assert (first[0] == second[0]).all() and first[1] == second[1]
 
 
 def test_a_crop_costs_little_more_than_a_copy() -> None:
-    pool = texture_pool(0, 256, 384, count=6)
-    random = rng()
+    pool = drawn_pool(Grounds(256, 384), 6)
+    random, canvas = rng(), np.zeros((*SIZE, 3), np.uint8)
+    crop(pool, random, canvas, MIDDLE)  # sums up the images, once
 
     def median(work) -> float:
         times = []
@@ -112,16 +126,16 @@ def test_a_crop_costs_little_more_than_a_copy() -> None:
 
     copying = median(lambda: pool.images[0][20:276, 30:414].copy())
     # A copy takes some 25 µs and the budget is 60 µs; a ratio holds on a busy machine, too.
-    assert median(lambda: crop(pool, random, 256, 384)) < 6 * copying
+    assert median(lambda: crop(pool, random, canvas, MIDDLE)) < 6 * copying
 
 
 def test_photographs_of_all_formats_below_a_folder(tmp_path: Path) -> None:
     for number, suffix in enumerate(["jpg", "png", "webp", "bmp", "tiff", "JPEG"]):
         photograph(tmp_path / f"deep/{number}/photo.{suffix}", seed=number)
     (tmp_path / "notes.txt").write_text("not a photograph")
-    pool = make_pool(tmp_path, seed=0, height=256, width=384)
+    pool = make_pool(Grounds(256, 384, 0, tmp_path))
     assert len(pool.images) == 6
-    assert crop(pool, rng(), 256, 384).pixels.shape == (256, 384, 3)
+    assert cut(pool, rng())[0].std() > 0
 
 
 def test_grey_palette_and_transparent_images_become_rgb(tmp_path: Path) -> None:
@@ -131,7 +145,7 @@ def test_grey_palette_and_transparent_images_become_rgb(tmp_path: Path) -> None:
             path
         )
     Image.new("CMYK", (400, 300)).save(tmp_path / "print.jpg")
-    pool = photograph_pool(tmp_path, 0, 256, 384)
+    pool = photographs(tmp_path)
     assert len(pool.images) == 7
     assert all(image.ndim == 3 and image.shape[2] == 3 for image in pool.images)
 
@@ -146,7 +160,7 @@ def test_unreadable_ones_are_skipped_with_a_warning(
     (tmp_path / "text.webp").write_text("hello")
     photograph(tmp_path / "tiny.png", 40, 30)
     with caplog.at_level(logging.WARNING):
-        pool = photograph_pool(tmp_path, 0, 256, 384)
+        pool = photographs(tmp_path)
     assert len(pool.images) == 1
     for name in ("truncated.jpg", "empty.png", "text.webp", "tiny.png"):
         (line,) = [r.getMessage() for r in caplog.records if name in r.getMessage()]
@@ -155,12 +169,12 @@ def test_unreadable_ones_are_skipped_with_a_warning(
 
 def test_none_left_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is not a folder"):
-        make_pool(tmp_path / "nothing", 0, 256, 384)
+        make_pool(Grounds(256, 384, 0, tmp_path / "nothing"))
     with pytest.raises(UserError, match="has no photographs"):
-        make_pool(tmp_path, 0, 256, 384)
+        make_pool(Grounds(256, 384, 0, tmp_path))
     (tmp_path / "bad.jpg").write_bytes(b"bad")
     with pytest.raises(UserError, match="none of its 1 photographs can be used"):
-        make_pool(tmp_path, 0, 256, 384)
+        make_pool(Grounds(256, 384, 0, tmp_path))
 
 
 def test_memory_is_bounded_and_the_canvas_covered(tmp_path: Path) -> None:
@@ -168,21 +182,23 @@ def test_memory_is_bounded_and_the_canvas_covered(tmp_path: Path) -> None:
     photograph(tmp_path / "wide.jpg", 3000, 300)
     photograph(tmp_path / "small.jpg", 200, 150)
     for height, width in ((256, 384), (300, 300)):
-        for image in photograph_pool(tmp_path, 0, height, width).images:
+        for image in photographs(tmp_path, 0, height, width).images:
             assert image.shape[0] >= height and image.shape[1] >= width
             assert image.shape[0] * image.shape[1] <= 640 * 480 * 4
-    (large,) = (i for i in photograph_pool(tmp_path, 0, 256, 384).images if i.shape[0] > 400)
+    (large,) = (i for i in photographs(tmp_path).images if i.shape[0] > 400)
     assert large.shape == (480, 640, 3)
 
 
 def test_which_photographs_are_taken_depends_on_the_seed(tmp_path: Path) -> None:
     for number in range(8):
         photograph(tmp_path / f"{number}.png", seed=number)
-    one, again, other = (photograph_pool(tmp_path, seed, 256, 384, limit=3) for seed in (1, 1, 2))
+    one, again, other = (
+        photograph_pool(Grounds(256, 384, seed, tmp_path), limit=3) for seed in (1, 1, 2)
+    )
     assert len(one.images) == 3
     assert one.fingerprint == again.fingerprint != other.fingerprint
     shutil.copytree(tmp_path, tmp_path.parent / "moved")
-    moved = photograph_pool(tmp_path.parent / "moved", 1, 256, 384, limit=3)
+    moved = photograph_pool(Grounds(256, 384, 1, tmp_path.parent / "moved"), limit=3)
     assert moved.fingerprint == one.fingerprint
     assert all((a == b).all() for a, b in zip(one.images, moved.images, strict=True))
 
@@ -191,5 +207,132 @@ def test_a_photograph_is_turned_as_its_camera_was(tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # the camera was held upright
     photograph(tmp_path / "upright.jpg", 600, 400, exif=exif)
-    (image,) = photograph_pool(tmp_path, 0, 300, 200).images
+    (image,) = photographs(tmp_path, 0, 300, 200).images
     assert image.shape[0] > image.shape[1]
+
+
+def test_scenes_are_these_very_pixels() -> None:
+    """Raise _SCENES_VERSION when they change: recipes name the scenes by it."""
+    digest = hashlib.sha256()
+    for number, scene in enumerate(SCENES):
+        digest.update(scene(rng(number), 120, 160).tobytes())
+    assert digest.hexdigest() == SCENE_PIXELS
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
+def test_scenes_have_a_place_for_text_and_more_than_that(scene) -> None:
+    flat = 0
+    for seed in range(4):
+        image = scene(rng(seed), 240, 320)
+        assert image.shape == (240, 320, 3) and image.dtype == np.uint8
+        grey = image.mean(2)
+        assert 3 < grey.std() < 90
+        pieces = [
+            grey[y : y + 48, x : x + 96].std() for y in range(0, 192, 16) for x in range(0, 224, 16)
+        ]
+        flat += min(pieces) < 16
+    assert flat == 4, "text of a fifth of the image's height has a quiet place"
+
+
+def test_scenes_are_taken_as_often_as_asked_for() -> None:
+    image = np.zeros((60, 90, 3), np.uint8)
+    pool = Pool((image,) * 5, "", scenes=2)
+    for share in (0.0, 0.25, 1.0):
+        random = rng()
+        found = [cut(pool, random, (50, 80), (0, 0, 80, 50), share)[1] for _ in range(400)]
+        assert abs(np.mean([number >= 3 for number in found]) - share) < 0.07
+    assert Grounds(64, 96).fingerprint != Grounds(64, 96, scenes=True).fingerprint
+
+
+def test_text_is_put_where_an_image_is_quiet() -> None:
+    """Half of the image is noise, half is plain, and the text fits into the plain half."""
+    image = np.full((300, 600, 3), 120, np.uint8)
+    image[:, :300] = rng().integers(0, 256, (300, 300, 1), np.uint8)
+    pool, random = Pool((image,), ""), rng()
+    spread = [
+        cut(pool, random, (200, 300), (100, 80, 200, 120))[0][80:120, 100:200].std()
+        for _ in range(60)
+    ]
+    assert np.mean(np.array(spread) < 5) > 0.9
+
+
+def test_splits_share_no_drawn_image() -> None:
+    pools = [drawn_pool(Grounds(64, 96, split=split), 4).images for split in SPLITS]
+    seen = {image.tobytes() for pool in pools for image in pool}
+    assert len(seen) == 12
+    assert len({Grounds(64, 96, split=split).fingerprint for split in ("", *SPLITS)}) == 4
+
+
+def test_splits_share_no_photograph(tmp_path: Path) -> None:
+    for number in range(60):
+        photograph(tmp_path / f"{number}.png", 80, 70, seed=number)
+    pools = [photograph_pool(Grounds(64, 64, 0, tmp_path, split=split)) for split in SPLITS]
+    contents = [{image.tobytes() for image in pool.images} for pool in pools]
+    assert sum(map(len, contents)) == 60 == len(set.union(*contents))
+    assert len(contents[0]) > 35
+
+
+def test_a_photograph_with_text_is_left_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("rapidocr")
+    photograph(tmp_path / "plain.jpg")
+    with Image.open(photograph(tmp_path / "sign.jpg")) as file:
+        image = file.convert("RGB")
+    ImageDraw.Draw(image).rectangle((60, 120, 440, 260), "white")
+    ImageDraw.Draw(image).text((90, 150), "PRIVATE", "black", font=ImageFont.load_default(80))
+    image.save(tmp_path / "sign.jpg")
+    with caplog.at_level(logging.WARNING):
+        assert len(photographs(tmp_path).images) == 1
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "1 of 2 photographs have text" in line and "sign.jpg" in line and "PRIVATE" in line
+
+
+def test_without_the_extra_a_line_says_that_text_is_not_looked_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("textblocks_gen.backgrounds.has_ocr", lambda: False)
+    photograph(tmp_path / "plain.jpg")
+    with caplog.at_level(logging.WARNING):
+        assert len(photographs(tmp_path).images) == 1
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "ivl[ocr]" in line and "\n" not in line
+
+
+def test_a_photograph_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("rapidocr")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    photograph(tmp_path / "photos/plain.jpg")
+    seen: list[Path] = []
+    monkeypatch.setattr("textblocks_gen.screening.text_in", lambda path: seen.append(path) or "")
+    for _ in range(2):
+        photographs(tmp_path / "photos")
+    assert len(seen) == 1
+    (cache,) = (tmp_path / "cache/ivl").glob("text-in-photographs-*.json")
+    for damage in (b"", b"[1, 2]", b"{", b'{"a": 1}', b"\xff\xfe"):
+        cache.write_bytes(damage)
+        assert len(photographs(tmp_path / "photos").images) == 1
+
+
+def test_only_what_lies_behind_text_is_calmed() -> None:
+    """A busy ground, dark to light: behind the text its range fits, elsewhere nothing changed."""
+    ground = rng().integers(0, 256, (200, 300, 1), np.uint8).repeat(3, axis=2)
+    steps = np.zeros((200, 300), np.uint8)
+    steps[90:110, 100:200] = 1
+    before = ground.copy()
+    low, high = calm_behind(ground, steps, (96, 86, 204, 114), 65.0)
+    behind = ground[steps > 0]
+    assert high - low <= 65
+    assert np.percentile(behind, 96) - np.percentile(behind, 4) <= 70
+    assert np.array_equal(ground[:40], before[:40]) and np.array_equal(
+        ground[:, :40], before[:, :40]
+    )
+    assert np.ptp(ground) == 255, "the photograph as a whole is not fogged"
+
+
+def test_a_ground_that_is_calm_is_left_alone() -> None:
+    ground = rng().integers(100, 140, (80, 120, 3), np.uint8)
+    steps = np.ones((80, 120), np.uint8)
+    before = ground.copy()
+    low, high = calm_behind(ground, steps, (0, 0, 120, 80), 65.0)
+    assert np.array_equal(ground, before) and 100 <= low < high < 140

@@ -10,14 +10,25 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont, features
 
 from fonts import default_faces
+from ivl_shards.draws import Draws
 from textblocks_gen import Source, TextRecipe, complete, start, stream
+from textblocks_gen.about import NAME
 from textblocks_gen.block import set_block
-from textblocks_gen.colour import brightness, calm, ground_range, text_colour
-from textblocks_gen.geometry import square_to_quad
-from textblocks_gen.raster import empty_area, fill_glyphs, fill_quads, take_mask
-from textblocks_gen.render import Canvas, fill
+from textblocks_gen.colour import brightness, text_colour
+from textblocks_gen.geometry import page_to_quad
+from textblocks_gen.look import ColourDraw
+from textblocks_gen.raster import (
+    STRAIGHT,
+    Outlines,
+    Place,
+    empty_area,
+    fill_glyphs,
+    fill_polygons,
+    take_mask,
+)
+from textblocks_gen.render import Canvas, draw, fill
 from textblocks_gen.studio import open_studio
-from textblocks_gen.typeset import box_quads
+from textblocks_gen.typeset import Setting, box_quads
 
 RECIPE = TextRecipe(counts=(1, 2, 5, 10), total=1000, seed=3)
 BARE = replace(RECIPE, shadow=0.0, outline=0.0, blur=0.0, noise=0.0)
@@ -45,40 +56,32 @@ def inside(quad: np.ndarray, size: tuple[int, int], grow: float = 0.0) -> np.nda
     return found
 
 
-def ink_of(recipe: TextRecipe, sample, chosen: np.ndarray) -> np.ndarray:
-    """The chosen characters of a sample drawn alone, from its labels, (H, W) 0 to 255."""
-    studio = open_studio(recipe, Source())
-    face = studio.face_ids.index(sample["font"].item().decode())
-    texts = [line.decode().split(" ") for line in sample["line_text"]]
-    block = rebuilt(studio, face, texts, sample)
-    canvas = Canvas(recipe)
+@cache
+def plans(number: int, recipe: TextRecipe) -> list:
+    """What the same rows are drawn from."""
+    recipe = ready(recipe)
+    studio, draws = open_studio(recipe, Source()), Draws(NAME, recipe.seed, recipe.split)
+    places = (recipe.place(row) for row in range(number))
+    return [draw(studio, count, draws.at(count, index)) for count, index in places]
+
+
+def ink_of(recipe: TextRecipe, drawn, chosen: np.ndarray) -> np.ndarray:
+    """The chosen characters of a block drawn alone, (H, W) 0 to 255."""
+    studio, canvas, block = open_studio(recipe, Source()), Canvas(recipe), drawn.block
     part = replace(
-        block, ids=block.ids[chosen], origins=block.origins[chosen], scales=block.scales[chosen]
-    )
-    fill(canvas, studio.faces, face, part, sample["transform"].astype(np.float64))
-    return canvas.mask
-
-
-def rebuilt(studio, face: int, texts: list[list[str]], sample):
-    """The block again, from the text, heights and boxes that are labelled."""
-    low, high = (float(v) for v in studio.faces.line[face])
-    ems = sample["line_height"].astype(np.float64) / (high - low)
-    upright = set_block(
-        studio.faces, face, studio.index, texts, ems, np.zeros(len(texts)), 1e9,
-        int(sample["alignment"]),
+        block, glyphs=block.glyphs[chosen], origins=block.origins[chosen],
+        scales=block.scales[chosen],
     )  # fmt: skip
-    # Gaps are not labelled; the quads tell where each line is on the page.
-    back = np.linalg.inv(sample["transform"].astype(np.float64))
-    corners = np.concatenate([sample["line_quad"][:, 0], np.ones((len(texts), 1))], axis=1) @ back.T
-    wanted = corners[:, :2] / corners[:, 2:]
-    lines = np.repeat(np.arange(len(texts)), [len(" ".join(words)) for words in texts])
-    shift = wanted - upright.line_boxes[:, :2]
-    return replace(upright, origins=upright.origins + shift[lines])
+    found = fill(canvas, studio.lettering, part, drawn.place)
+    mask = np.zeros((recipe.height, recipe.width), np.uint8)
+    height, width = found.ink.shape
+    mask[found.top : found.top + height, found.left : found.left + width] = found.ink
+    return mask
 
 
 def test_the_ink_of_a_line_or_word_is_in_its_quad_and_the_quad_is_tight() -> None:
     recipe = ready(BARE)
-    for sample in rows(24, BARE):
+    for sample, drawn in zip(rows(24, BARE), plans(24, BARE), strict=True):
         texts = [line.decode() for line in sample["line_text"]]
         line_of = np.repeat(np.arange(len(texts)), [len(t) for t in texts])
         word_of, word = [], 0
@@ -91,7 +94,7 @@ def test_the_ink_of_a_line_or_word_is_in_its_quad_and_the_quad_is_tight() -> Non
                  ("word_quad", np.array(word_of), range(min(4, word)))]  # fmt: skip
         for name, owner, numbers in cases:
             for k in numbers:
-                ink = ink_of(recipe, sample, owner == k).astype(int)
+                ink = ink_of(recipe, drawn, owner == k).astype(int)
                 quad = sample[name][k]
                 assert ink.sum() > 0
                 assert ink[inside(quad, ink.shape, 0.5)].sum() >= 0.99 * ink.sum()
@@ -124,13 +127,8 @@ def test_no_ink_is_cut_off_and_quads_lie_in_the_image() -> None:
         for name in ("line_quad", "word_quad"):
             assert sample[name].min() >= 0
             assert (sample[name].reshape(-1, 2).max(axis=0) <= (recipe.width, recipe.height)).all()
-    for sample in rows(12, BARE):
-        everything = np.ones(
-            len(b"".join(sample["line_text"])) + len(sample["line_text"]) - 1, bool
-        )
-        mask = ink_of(
-            recipe, sample, everything[: sum(len(t.decode()) for t in sample["line_text"])]
-        )
+    for drawn in plans(12, BARE):
+        mask = ink_of(recipe, drawn, np.ones(len(drawn.block.glyphs), bool))
         assert not mask[0].any()
         assert not mask[-1].any()
         assert not mask[:, 0].any()
@@ -143,17 +141,14 @@ def test_what_is_drawn_is_the_string_as_another_program_draws_it() -> None:
     studio = open_studio(ready(), Source())
     faces = {face.id: face for face in default_faces()}
     text, em = "AVATAR Type Wolf jig", 120.0
-    for number in range(0, len(studio.face_ids), 5):
-        face = faces[studio.face_ids[number]]
+    for number in range(0, len(studio.lettering.ids), 5):
+        face = faces[studio.lettering.ids[number]]
         word = text.upper() if face.caps_only else text
-        block = set_block(
-            studio.faces, number, studio.index, [word.split(" ")], np.array([em]), np.zeros(1),
-            1e9, 0,
-        )  # fmt: skip
+        setting = Setting(np.array([number]), np.array([em]), np.zeros(1), 1e9, 0, 0.0)
+        block = set_block(studio.lettering.metrics, [word.split(" ")], setting)
         canvas = Canvas(replace(RECIPE, width=2400, height=400))
         moved = replace(block, origins=block.origins + 20)
-        fill(canvas, studio.faces, number, moved, np.eye(3))
-        ours = cut(canvas.mask)
+        ours = cut(fill(canvas, studio.lettering, moved, Place(np.eye(3), STRAIGHT)).ink)
         font = ImageFont.truetype(str(face.path), int(em), face.index)
         picture = Image.new("L", (2400, 400))
         ImageDraw.Draw(picture).text(
@@ -189,7 +184,10 @@ def test_every_choice_occurs_as_often_as_the_recipe_says() -> None:
     texts = [b" ".join(s["line_text"]).decode() for s in found]
     upper = np.mean([t.isupper() for t in texts])
     studio = open_studio(ready(), Source())
-    caps_only, script = np.mean(studio.caps_only), np.mean(studio.script)
+    caps_only, script = (
+        np.mean(studio.lettering.kinds.caps_only),
+        np.mean(studio.lettering.kinds.script),
+    )
     assert abs(upper - (0.2 * (1 - caps_only - script) + caps_only)) < 0.06
     title = np.mean([all(w[0].isupper() for w in t.split()) for t in texts])
     assert abs(title - upper - 0.5 * (1 - caps_only)) < 0.06
@@ -223,7 +221,7 @@ def test_text_height_does_not_depend_on_the_number_of_lines() -> None:
 
 
 def test_words_come_from_the_lexicon_with_digits_and_marks_when_asked_for() -> None:
-    words = set(open_studio(ready(), Source()).words)
+    words = set(open_studio(ready(), Source()).vocabulary.words)
     lower = {w.lower() for w in words}
     for sample in rows(40):
         for text in sample["line_text"]:
@@ -247,7 +245,7 @@ def test_text_keeps_its_contrast_to_the_ground(low: int, high: int) -> None:
     rng = np.random.default_rng(0)
     sides = set()
     for _ in range(200):
-        value = brightness(text_colour(rng.random(5).tolist(), low, high, 70))
+        value = brightness(text_colour(ColourDraw(*rng.random(5).tolist()), low, high, 70))
         assert min(abs(value - low), abs(value - high)) >= 69
         assert not low - 60 < value < high + 60
         sides.add(value > high)
@@ -255,26 +253,17 @@ def test_text_keeps_its_contrast_to_the_ground(low: int, high: int) -> None:
         assert sides == {True, False}
 
 
-def test_busy_grounds_are_calmed_until_text_can_be_read() -> None:
-    ground = np.random.default_rng(1).integers(0, 256, (90, 120, 3), dtype=np.uint8)
-    ground[:, ::2] = 0
-    before = ground_range(ground)
-    low, high = calm(ground, *before, 95.0)
-    after = ground_range(ground)
-    assert after[1] - after[0] <= 100
-    assert high - low == pytest.approx(95)
-
-
 def test_the_rasteriser_fills_by_area() -> None:
     """A square of known size off the grid: each pixel is covered as much as it is."""
     points = np.array([[0, 0], [2.5, 0], [2.5, 2.5], [0, 2.5]], np.float32)
     area = empty_area(8, 10)
     mask = np.zeros((8, 10), np.uint8)
-    box = fill_glyphs(
-        points, np.array([0, 4], np.int32), np.array([0, 1], np.int32), np.array([0]),
-        np.array([[1.25, 5.5]]), np.array([2.0]), np.eye(3), area,
-    )  # fmt: skip
-    take_mask(area, mask, *box)
+    outlines = Outlines(points, np.array([0, 4], np.int32), np.array([0, 1], np.int32))
+    place = Place(np.eye(3), STRAIGHT)
+    left, top, right, bottom = fill_glyphs(
+        outlines, np.array([0]), np.array([[1.25, 5.5]]), np.full((1, 2), 2.0), place, area
+    )
+    mask[top:bottom, left:right] = take_mask(area, left, top, right, bottom)
     x = np.clip(np.minimum(6.25, np.arange(1, 11)) - np.maximum(1.25, np.arange(10)), 0, 1)
     y = np.clip(np.minimum(5.5, np.arange(1, 9)) - np.maximum(0.5, np.arange(8)), 0, 1)
     assert np.abs(mask - 255 * y[:, None] * x[None, :]).max() <= 1
@@ -283,10 +272,12 @@ def test_the_rasteriser_fills_by_area() -> None:
 
 def test_geometry() -> None:
     quad = [(3.1, 4.2), (40.3, 7.7), (38.9, 30.1), (5.2, 26.3)]
-    found = box_quads(np.array([[0.0, 0.0, 1.0, 1.0]]), square_to_quad(quad))
+    found = box_quads(
+        np.array([[0.0, 0.0, 1.0, 1.0]]), Place(page_to_quad(np.array(quad), 1.0, 1.0), STRAIGHT)
+    )
     assert np.allclose(found[0], quad, atol=1e-5)
     steps = np.zeros((32, 44), np.uint8)
-    fill_quads(found, steps)
+    fill_polygons(found, steps)
     assert np.array_equal(steps > 0, inside(found[0], steps.shape))
 
 
@@ -310,3 +301,180 @@ def test_a_stream_feeds_a_torch_loader(context: str) -> None:
     batches = [batch for batch, _ in zip(loader, range(3), strict=False)]
     assert batches[2]["image"].shape == (4, 320, 448, 3)
     assert np.array_equal(batches[1]["line_quad"][0], endless[4]["line_quad"])
+
+
+def median_ratio(recipe: TextRecipe, lines: int) -> float:
+    """Tallest over lowest line of a block, in the median."""
+    heights = [s["line_height"] for s in rows(200, replace(recipe, counts=(lines,)))]
+    return float(np.median([h.max() / h.min() for h in heights]))
+
+
+def test_line_heights_are_what_is_asked_for_and_differ_within_a_block() -> None:
+    for wanted, words in (((0.3, 0.4), (1, 1)), ((0.1, 0.1), (1, 3))):
+        asked = TextRecipe((1, 2), 60, line_height=wanted, words=words)
+        heights = np.concatenate([s["line_height"] for s in rows(60, asked)]) / asked.height
+        assert heights.min() >= wanted[0] - 1e-4
+        assert heights.max() <= wanted[1] + 1e-4
+        assert np.ptp(heights) >= 0.9 * (wanted[1] - wanted[0])
+    assert median_ratio(BARE, 3) > 1.45
+    assert median_ratio(BARE, 5) > 1.6
+
+
+def test_lines_are_not_below_12_pixels_unless_asked_for() -> None:
+    for size in (256, 320, 1000):
+        recipe = TextRecipe(tuple(range(1, 11)), 1, height=size, width=448)
+        assert recipe.line_pixels()[0] >= 12 - 1e-2
+    assert TextRecipe((20,), 1, height=448).line_pixels()[0] >= 12 - 1e-2
+    low = TextRecipe((2,), 1, line_height=(0.02, 0.03))
+    assert low.line_pixels()[0] == pytest.approx(6.4)
+
+
+def test_the_ink_of_every_line_has_the_contrast_that_is_asked_for() -> None:
+    """The body of a line's strokes against nearly all of the ground behind it."""
+    recipe = ready(replace(BARE, counts=(5,), blur=0.5, quality=100))
+    found = []
+    for sample, drawn in zip(rows(120, recipe), plans(120, recipe), strict=True):
+        image = cv2.imdecode(sample["image"], cv2.IMREAD_GRAYSCALE).astype(int)
+        mask = ink_of(recipe, drawn, np.ones(len(drawn.block.glyphs), bool))
+        for line in range(1, 6):
+            ink, ground = mask[sample["steps"] == line], image[sample["steps"] == line]
+            body = ink >= np.quantile(ink[ink > 0], 0.75)
+            found.append(abs(ground[body].mean() - np.median(ground[ink == 0])))
+    assert np.mean(np.array(found) < recipe.contrast - 10) < 0.005
+
+
+SCENE = TextRecipe(counts=(1, 2, 3, 4), total=1000, seed=3, style="scene", bend=0.5)
+
+
+def in_polygon(polygon: np.ndarray, size: tuple[int, int], grow: int = 0) -> np.ndarray:
+    """Pixels in a polygon, and some more around it."""
+    found = np.zeros(size, np.uint8)
+    cv2.fillPoly(found, [np.round(polygon * 16 - 8).astype(np.int32)], 255, cv2.LINE_8, 4)
+    return cv2.dilate(found, np.ones((2 * grow + 1,) * 2)) > 0 if grow else found > 0
+
+
+def test_bent_ink_is_in_its_quad_and_polygon_and_the_polygon_is_tighter() -> None:
+    recipe = ready(SCENE)
+    size = (recipe.height, recipe.width)
+    areas = {True: [], False: []}
+    for sample, drawn in zip(rows(60, SCENE), plans(60, SCENE), strict=True):
+        texts = [line.decode() for line in sample["line_text"]]
+        owner = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
+        for k in range(len(texts)):
+            ink = ink_of(recipe, drawn, owner == k).astype(int)
+            for name in ("line_quad", "line_polygon"):
+                around = in_polygon(sample[name][k], size, grow=1)
+                assert ink[around].sum() >= 0.99 * ink.sum(), name
+            quad, polygon = (
+                in_polygon(sample[name][k], size).sum() for name in ("line_quad", "line_polygon")
+            )
+            areas[drawn.look.bend is not None].append(polygon / quad)
+        wanted = np.zeros(size, np.uint8)
+        for k in range(len(texts), 0, -1):
+            wanted[in_polygon(sample["line_polygon"][k - 1], size)] = k
+        assert (wanted != sample["steps"]).mean() < 0.02
+        assert sample["line_polygon"].min() >= 0
+        assert (sample["line_polygon"].max(axis=(0, 1)) <= (recipe.width, recipe.height)).all()
+    assert np.allclose(areas[False], 1, atol=0.05)
+    assert np.mean(areas[True]) < 0.95
+
+
+def test_words_and_characters_of_bent_lines_are_in_their_quads() -> None:
+    bent = replace(SCENE, counts=(2,), bend=1.0, char_quads=True)
+    recipe = ready(bent)
+    size = (recipe.height, recipe.width)
+    for sample, drawn in zip(rows(20, bent), plans(20, bent), strict=True):
+        text = "".join(t.decode() for t in sample["line_text"])
+        inked = np.flatnonzero([character != " " for character in text])
+        assert len(inked) == int(sample["char_count"])
+        for number in (0, len(inked) // 2, len(inked) - 1):
+            ink = ink_of(recipe, drawn, np.arange(len(text)) == inked[number]).astype(int)
+            around = in_polygon(sample["char_quad"][number], size, grow=1)
+            assert ink[around].sum() >= 0.99 * ink.sum()
+
+
+def test_a_scene_has_what_its_recipe_says_as_often_as_it_says() -> None:
+    looks = [drawn.look for drawn in plans(1500, SCENE)]
+    recipe = ready(SCENE)
+    occurs = {
+        "bend": [look.bend is not None for look in looks],
+        "plate": [look.plate is not None for look in looks],
+        "distractors": [bool(look.distractors) for look in looks],
+        "shadow": [look.shadow is not None for look in looks],
+        "extrusion": [look.extrusion is not None for look in looks],
+        "outline": [look.outline is not None for look in looks],
+        "blur": [look.blur for look in looks],
+        "spacing": [look.spacing > 0 for look in looks],
+        "mixed_faces": [len(set(look.faces.tolist())) > 1 for look in looks if look.lines > 1],
+        "light": [look.light is not None and look.light.strength > 0 for look in looks],
+        "glare": [look.light is not None and look.light.glare > 0 for look in looks],
+        "vignette": [look.light is not None and look.light.vignette > 0 for look in looks],
+        "defocus": [look.defocus > 0 for look in looks],
+        "motion": [look.motion is not None for look in looks],
+        "low_resolution": [look.enlargement > 1 for look in looks],
+        "noise": [look.grain is not None for look in looks],
+        "translucency": [look.ink is not None and look.ink.opacity < 1 for look in looks],
+        "blending": [look.ink is not None and look.ink.blending > 0 for look in looks],
+        "texture": [look.ink is not None and look.ink.roughness > 0 for look in looks],
+        "light_text": [look.polarity is not None for look in looks],
+        "sign_colours": [look.colour.sign >= 0 for look in looks],
+    }
+    for name, happened in occurs.items():
+        assert abs(np.mean(happened) - getattr(recipe, name)) < 0.05, name
+    quality = [look.quality for look in looks]
+    assert min(quality) == 40
+    assert max(quality) == 95
+    texts = [text for drawn in plans(1500, SCENE) for text in drawn.block.lines]
+    words = [word for text in texts for word in text.split(" ")]
+    assert {len(text.split(" ")) for text in texts} == {1, 2, 3, 4}
+    assert 0.07 < np.mean([not word.isalpha() for word in words]) < 0.15
+    heights = np.concatenate([d.block.heights for d in plans(1500, SCENE)]) / recipe.height
+    assert heights.min() >= 0.0399
+    assert 0.45 < heights.max() <= 0.6
+
+
+def test_every_knob_of_a_style_stands_alone() -> None:
+    """An effect of the scene style alone changes an image of the paper style, and no label."""
+    plain = replace(BARE, counts=(3,), perspective=0.0)
+    before = rows(6, plain)
+    for name in ("plate", "distractors", "translucency", "blending", "texture", "extrusion",
+                 "light", "glare", "vignette", "defocus", "motion", "low_resolution"):  # fmt: skip
+        strong = {"defocus_most": 0.5, "motion_most": 1.0, "low_resolution_most": 8.0}
+        after = rows(6, replace(plain, **{name: 1.0}, **strong))
+        same = [np.array_equal(a["image"], b["image"]) for a, b in zip(before, after, strict=True)]
+        assert not all(same), name
+        for a, b in zip(before, after, strict=True):
+            assert a["line_text"].tolist() == b["line_text"].tolist(), name
+
+
+def test_light_text_is_as_frequent_as_dark_text_in_scenes() -> None:
+    lighter = []
+    bare = replace(SCENE, counts=(2,), light=0.0, glare=0.0, motion=0.0, defocus=0.0, outline=0.0)
+    for sample, drawn in zip(rows(150, bare), plans(150, bare), strict=True):
+        image = cv2.imdecode(sample["image"], cv2.IMREAD_GRAYSCALE).astype(int)
+        mask = ink_of(ready(bare), drawn, np.ones(len(drawn.block.glyphs), bool))
+        text, ground = image[mask > 200], image[(sample["steps"] > 0) & (mask == 0)]
+        if len(text) and len(ground):
+            lighter.append(np.median(text) > np.median(ground))
+    assert 0.38 < np.mean(lighter) < 0.62
+
+
+def test_text_that_is_cut_or_distant_is_labelled_and_in_no_step() -> None:
+    asked = replace(SCENE, counts=(1,), cut=1.0, distant=1.0, plate=0.0, line_height=(0.05, 0.2))
+    kinds = []
+    for sample, plain in zip(rows(40, asked), rows(40, replace(asked, cut=0.0, distant=0.0)),
+                             strict=True):  # fmt: skip
+        assert np.array_equal(sample["steps"], plain["steps"])
+        assert sample["line_text"].tolist() == plain["line_text"].tolist()
+        assert "other_quad" not in plain
+        height, width = sample["image_size"].tolist()
+        for quad, kind in zip(sample["other_quad"], sample["other_kind"], strict=True):
+            kinds.append(int(kind))
+            outside = quad[:, 0].min() < 0 or quad[:, 0].max() > width
+            assert outside == (kind == 0)
+            assert quad[:, 1].min() >= 0
+            assert quad[:, 1].max() <= height
+            assert not sample["steps"][inside(quad, (height, width))].any()
+            if kind == 1:
+                assert np.ptp(quad[:, 1]) < 12
+    assert min(np.bincount(kinds)) > 20

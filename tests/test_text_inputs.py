@@ -108,17 +108,18 @@ def test_a_truncated_photograph(run, tmp_path: Path) -> None:
 def test_letters_beyond_ascii(run, tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("Straße\nÉté\nØre\nмир\n", "utf-8")
     result = run("textblocks-gen", *FEW, "--lexicon", "words.txt", "--upper-case", 1,
-                 "--title-case", 0, "out.h5")  # fmt: skip
+                 "--title-case", 0, "--charset", "latin-1,cyrillic", "out.h5")  # fmt: skip
     assert result.returncode == 0, result.stderr
     said = {t for s in open_dataset(tmp_path / "out.h5") for t in s["line_text"]}
     words = {w for t in said for w in t.decode().split()}
     assert words <= {"Straße", "ÉTÉ", "ØRE", "МИР"}
 
 
-def test_characters_that_no_font_has(run, tmp_path: Path) -> None:
-    (tmp_path / "words.txt").write_text("漢字\n", "utf-8")
-    result = run("textblocks-gen", *FEW, "--quiet", "--lexicon", "words.txt", "out.h5")
-    assert_one_line(result, 2, "lacks", "字")
+def test_characters_that_no_font_has(run, tmp_path: Path, faces: Path) -> None:
+    (tmp_path / "words.txt").write_text("ϡϟ\n", "utf-8")  # numerals that only scholars use
+    result = run("textblocks-gen", *FEW, "--quiet", "--lexicon", "words.txt", "--charset", "greek",
+                 "--fonts", "faces", "out.h5")  # fmt: skip
+    assert_one_line(result, 2, "lacks", "ϟ")
 
 
 @pytest.mark.parametrize(
@@ -126,14 +127,20 @@ def test_characters_that_no_font_has(run, tmp_path: Path) -> None:
     [
         (("--size", "huge"), "448x320"),
         (("--size", "20x20"), "between 64 and 4096"),
-        (("--size", "100"), "cannot be read"),
-        (("--lines", "0-3"), "0 lines"),
-        (("--lines", "90"), "cannot be read"),
-        (("--words", "5", "3"), "words a line"),
-        (("--shadow", "2"), "shadow 2"),
+        (("--size", "100"), "at least 12 pixels"),
+        (("--lines", "0-3"), "--lines 0"),
+        (("--lines", "90"), "at least 12 pixels"),
+        (("--words", "5", "3"), "--words 5 3: the smaller number comes first"),
+        (("--words", "1", "30"), "--words 1 30: between 1 and 20"),
+        (("--shadow", "2"), "--shadow 2.0: between 0 and 1"),
+        (("--shadow", "nan"), "--shadow nan: between 0 and 1"),
+        (("--upper-case", "7"), "--upper-case 7.0"),
         (("--upper-case", "0.8", "--title-case", "0.8"), "more than always"),
-        (("--quality", "5"), "quality 5"),
-        (("--contrast", "200"), "contrast 200"),
+        (("--quality", "5"), "--quality 5"),
+        (("--contrast", "200"), "--contrast 200"),
+        (("--style", "oil"), "--style"),
+        (("--line-height", "0.3", "0.4"), "10 lines do not fit; --line-height 0.0"),
+        (("--lines", "1", "--line-height", "0.5", "0.6"), "3 words do not fit"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

@@ -38,7 +38,7 @@ def start(recipe: TextRecipe, source: Source | None) -> Callable[[int], Sample]:
 
 TEXT = Generator(
     name=NAME,
-    version="1",
+    version="2",
     task="text-blocks",
     licence="images CC0-1.0; fonts and backgrounds keep their own licences",
     schema=schema,

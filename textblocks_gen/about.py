@@ -6,9 +6,10 @@ from fonts import Face
 from fonts.catalogue import is_catalogue
 from fonts.licences import tally
 from ivl_shards import About, Origin
-from ivl_shards.command import drawing, knobs
+from ivl_shards.command import drawing
+from ivl_shards.knobs import given
 from textblocks_gen.recipe import TextRecipe
-from textblocks_gen.studio import Source, usable_faces
+from textblocks_gen.studio import Source, usable_faces, words_of
 
 NAME = "textblocks-gen"
 
@@ -25,18 +26,14 @@ LIMITS = (
     "Text always stands out from its ground and lies wholly within the image.",
     "The paper gives no image size and not all of its rendering; the recipe holds what was chosen.",
 )
-_CHANCES = (
-    "rotation", "shear", "perspective", "foreshortening", "upper_case", "title_case",
-    "punctuation", "digits", "contrast", "shadow", "outline", "blur", "noise", "quality",
-    "char_quads",
-)  # fmt: skip
-_WORDS = Origin(
-    "words",
+_WORDS = (
     "hunspell's American English dictionary, made from SCOWL, all affixes expanded",
     "SCOWL's own, free for any use if its notices are kept",
 )
+_OWN_WORDS = ("a list of the maker's own (`--lexicon`)", "the list's")
+_TEXT = ("a running text of the maker's own (`--text`)", "the text's")
 _TEXTURES = Origin("grounds", "textures that the generator draws itself", "CC0-1.0")
-_OWN_WORDS = Origin("words", "a list of the maker's own (`--lexicon`)", "the list's")
+_SCENES = Origin("grounds", "textures and scenes that the generator draws itself", "CC0-1.0")
 _OWN_GROUNDS = Origin(
     "grounds", "photographs of the maker's own (`--backgrounds`)", "the photographs'"
 )
@@ -45,20 +42,36 @@ _OWN_GROUNDS = Origin(
 def about(recipe: TextRecipe, source: Source | None) -> About:
     """Title, description, command, limits, and where fonts, words and grounds come from."""
     source = source or Source()
+    drawn = _SCENES if recipe.scenes else _TEXTURES
     origins = (
         _fonts(usable_faces(recipe, source), source),
-        _OWN_WORDS if source.lexicon else _WORDS,
-        _OWN_GROUNDS if source.backgrounds else _TEXTURES,
+        _words(recipe, source),
+        _OWN_GROUNDS if source.backgrounds else drawn,
     )
-    return About("Synthetic Text Blocks", DESCRIPTION, _command(recipe, source), origins, LIMITS)
+    description = " ".join(filter(None, (DESCRIPTION, _held_out(recipe))))
+    return About("Synthetic Text Blocks", description, _command(recipe, source), origins, LIMITS)
+
+
+def _words(recipe: TextRecipe, source: Source) -> Origin:
+    """Where the words are from, and how many are left out."""
+    where, licence = _TEXT if source.text else _OWN_WORDS if source.lexicon else _WORDS
+    if recipe.unfiltered:
+        return Origin("words", f"{where}; slurs and profanity are not left out", licence)
+    count = words_of(recipe, source).profane
+    return Origin("words", f"{where}; {count:,} slurs and swear words are left out", licence)
+
+
+def _held_out(recipe: TextRecipe) -> str:
+    if recipe.holdout == "none":
+        return ""
+    *others, last = recipe.holdout.split(",")
+    kinds = f"{', '.join(others)} and {last}" if others else last
+    return f"The {kinds} of this split ({recipe.split}) do not occur in the other splits."
 
 
 def _command(recipe: TextRecipe, source: Source) -> str:
+    own = given(recipe, line_height=recipe.default_heights())
     resized = (recipe.width, recipe.height) != (TextRecipe.width, TextRecipe.height)
-    own = knobs(
-        recipe, *_CHANCES,
-        words=("fewest_words", "most_words"), line_height=("smallest_line", "largest_line"),
-    )  # fmt: skip
     return shlex.join(
         [
             *(NAME, *drawing(recipe, "lines"), *own),
@@ -66,6 +79,7 @@ def _command(recipe: TextRecipe, source: Source) -> str:
             # Placeholders: where things lie on the maker's machine is nobody's business.
             *(("--fonts", "FONTS") if source.fonts else ()),
             *(("--lexicon", "WORDS.txt") if source.lexicon else ()),
+            *(("--text", "TEXT.txt") if source.text else ()),
             *(("--backgrounds", "PHOTOGRAPHS") if source.backgrounds else ()),
         ]
     )

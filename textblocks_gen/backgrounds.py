@@ -1,13 +1,14 @@
 """Backgrounds: what text lies on, as a pool in memory from which samples take crops.
 
-A pool is made once a process, from textures or from a folder of photographs. Taking a crop
-costs some tens of microseconds.
+A pool is made once a process: of textures, of textures and drawn scenes, or of a folder of
+photographs. Taking a crop costs some tens of microseconds.
 """
 
 import hashlib
 import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import cv2
@@ -16,20 +17,31 @@ from numba import njit
 from PIL import Image, ImageOps
 
 from ivl_shards.errors import UserError
+from ivl_shards.photograph import Unreadable, open_photograph, read_bounded
+from textblocks_gen.holdout import SPLITS, split_of
 from textblocks_gen.noise import Rng
+from textblocks_gen.quiet import PLACES, Box, Sums, quietest, sum_cells
+from textblocks_gen.scenes import SCENES
+from textblocks_gen.screening import FORMATS, Verdicts, has_ocr
 from textblocks_gen.textures import TEXTURES, Pixels
 
 log = logging.getLogger(__name__)
 
 PHOTOGRAPHS = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff"})
-# Raise it when a texture changes: it is all that the fingerprint of textures says of them.
-_TEXTURES_VERSION = 1
+# Photographs that are named one by one when they are skipped.
+_MOST_NAMED = 20
+# Raise one when a texture or a scene changes: it is all that a fingerprint says of them.
+_TEXTURES_VERSION, _SCENES_VERSION = 1, 1
 # Five of each kind: 55 MB at the least size, made in about 0.7 s.
 _TEXTURES = 5 * len(TEXTURES)
+# Three of each kind: 28 MB at the least size, made in one to three seconds.
+_SCENES = 3 * len(SCENES)
 # Pixels of an image in the pool: room to move a crop, and a bound for memory.
 _AREA = 640 * 480
 # Photographs in memory: 180 MB at most for canvases up to 640×480.
 _PHOTOGRAPHS = 192
+# New verdicts on photographs are saved in between, so that a run that is stopped keeps them.
+_SAVED_EVERY = 20
 # A photograph is enlarged at most so much to cover the canvas; beyond that it is too small.
 _MOST_ENLARGED = 2
 # Brightness is shifted by so much of 255: less up than down, where paper would burn out.
@@ -43,65 +55,144 @@ class Pool:
     images: tuple[Pixels, ...]
     fingerprint: str
     """sha256 that tells what the images are, for a recipe to hold."""
+    scenes: int = 0
+    """How many of the images, the last ones, are drawn scenes."""
+
+    @cached_property
+    def sums(self) -> tuple[Sums, ...]:
+        """What is needed to find quiet places, for each image."""
+        return tuple(sum_cells(image) for image in self.images)
 
 
 @dataclass(frozen=True)
-class Background:
-    """A crop of the pool."""
+class Grounds:
+    """What a pool is made of; equal grounds give equal pools."""
 
-    pixels: Pixels
-    """Of its own: may be drawn on."""
-    image: int
-    """Number of the image in the pool."""
+    height: int
+    """Of the canvas in pixels."""
+    width: int
+    seed: int = 0
+    folder: Path | None = None
+    """Of photographs; None for textures and scenes."""
+    scenes: bool = False
+    """Whether there are drawn scenes beside the textures."""
+    split: str = ""
+    """Take only what belongs to this split; '' takes all."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the fingerprint of a drawn pool, without making it."""
+        name = f"textures {_TEXTURES_VERSION} {self.seed} {self.height} {self.width} {_TEXTURES}"
+        if self.scenes:
+            name += f" scenes {_SCENES_VERSION} {_SCENES}"
+        if self.split:
+            name += f" {self.split}"
+        return hashlib.sha256(name.encode()).hexdigest()
 
 
-def texture_pool(seed: int, height: int, width: int, count: int = _TEXTURES) -> Pool:
-    """A pool of procedural textures for a canvas; kinds take turns.
+def make_pool(grounds: Grounds) -> Pool:
+    """Make the pool: photographs of a folder, or textures and scenes if there is none.
 
-    >>> pool = texture_pool(seed=0, height=256, width=384, count=2)
-    >>> [image.shape for image in pool.images]
-    [(480, 640, 3), (480, 640, 3)]
+    >>> pool = make_pool(Grounds(height=256, width=384))
+    >>> len(pool.images), pool.images[0].shape
+    (60, (480, 640, 3))
     """
-    tall, wide = max(480, height * 5 // 4), max(640, width * 5 // 4)
-    images = tuple(_texture(seed, k, tall, wide) for k in range(count))
-    return Pool(images, texture_fingerprint(seed, height, width, count))
+    return drawn_pool(grounds) if grounds.folder is None else photograph_pool(grounds)
 
 
-def texture_fingerprint(seed: int, height: int, width: int, count: int = _TEXTURES) -> str:
-    """The fingerprint of a pool of textures, without making it."""
-    name = f"textures {_TEXTURES_VERSION} {seed} {height} {width} {count}"
-    return hashlib.sha256(name.encode()).hexdigest()
+def drawn_pool(grounds: Grounds, count: int | None = None) -> Pool:
+    """Draw textures, and scenes if they are asked for; kinds take turns.
 
-
-def _texture(seed: int, k: int, height: int, width: int) -> Pixels:
-    rng = np.random.Generator(np.random.Philox(key=np.array([seed, k], np.uint64)))
-    return TEXTURES[k % len(TEXTURES)](rng, height, width)
-
-
-def photograph_pool(
-    folder: Path | str, seed: int, height: int, width: int, limit: int = _PHOTOGRAPHS
-) -> Pool:
-    """A pool of the photographs in a folder and the folders below it.
-
-    Unreadable, truncated and too small files are skipped with a warning. Of more than `limit`
-    photographs, which ones are taken depends on the seed alone, and not on the machine.
+    count: draw only so many, the first ones.
     """
+    tall, wide = max(480, grounds.height * 5 // 4), max(640, grounds.width * 5 // 4)
+    makers = [TEXTURES[k % len(TEXTURES)] for k in range(_TEXTURES)]
+    scenes = [SCENES[k % len(SCENES)] for k in range(_SCENES)] if grounds.scenes else []
+    # Splits draw from keys of their own, so that they share no image.
+    first = (SPLITS.index(grounds.split) + 1) << 32 if grounds.split else 0
+    images = []
+    for k, make in enumerate((*makers, *scenes)[:count]):
+        key = np.array([grounds.seed, first + k], np.uint64)
+        images.append(make(np.random.Generator(np.random.Philox(key=key)), tall, wide))
+    return Pool(tuple(images), grounds.fingerprint, max(0, len(images) - _TEXTURES))
+
+
+def photograph_pool(grounds: Grounds, limit: int = _PHOTOGRAPHS) -> Pool:
+    """Make a pool of the photographs in a folder and the folders below it.
+
+    Unreadable, truncated and too small files are skipped with a warning, and so are those that
+    text can be read in. Of more than `limit` photographs, which ones are taken depends on the seed
+    alone, and not on the machine.
+    """
+    assert grounds.folder is not None
+    folder, height, width = grounds.folder, grounds.height, grounds.width
     paths = list_photographs(folder)
-    shuffled = np.random.Generator(np.random.Philox(key=seed)).permutation(len(paths))
+    shuffled = np.random.Generator(np.random.Philox(key=grounds.seed)).permutation(len(paths))
     images: list[Pixels] = []
+    screen = _Screen(folder, len(paths))
     digest = hashlib.sha256(f"photographs {height} {width}\n".encode())
-    for path, content, pixels in _decoded([paths[i] for i in shuffled], height, width):
+
+    def wanted(sha256: str) -> bool:
+        return not grounds.split or split_of("backgrounds", sha256) == grounds.split
+
+    chosen = [paths[i] for i in shuffled]
+    for path, content, sha256, pixels in _decoded(chosen, height, width, wanted):
+        if screen.finds_text(path.name, sha256, content):
+            continue
         images.append(pixels)
         digest.update(f"{path.relative_to(folder).as_posix()}\n".encode())
-        digest.update(hashlib.sha256(content).digest())
+        digest.update(bytes.fromhex(sha256))
         if len(images) == limit:
             break
+    screen.close()
     if not images:
+        belongs = f" that belong to split '{grounds.split}'" if grounds.split else ""
         raise UserError(
-            f"{folder}: none of its {len(paths):,} photographs can be used for a canvas of "
-            f"{width}×{height} pixels"
+            f"{folder}: none of its {len(paths):,} photographs{belongs} can be used for a canvas "
+            f"of {width}×{height} pixels"
         )
     return Pool(tuple(images), digest.hexdigest())
+
+
+@dataclass
+class _Screen:
+    """Leaves photographs with text out, if that can be told, and says so."""
+
+    folder: Path
+    total: int
+    found: dict[str, str] = field(default_factory=dict)
+    """The text in photographs by their names."""
+    verdicts: Verdicts | None = None
+
+    def __post_init__(self) -> None:
+        if has_ocr():
+            self.verdicts = Verdicts.load()
+
+    def finds_text(self, name: str, sha256: str, content: bytes) -> bool:
+        if self.verdicts is None:
+            return False
+        if text := self.verdicts.text(sha256, content):
+            self.found[name] = text
+        if self.verdicts.new % _SAVED_EVERY == 0:
+            self.verdicts.save()
+        return bool(text)
+
+    def close(self) -> None:
+        """Keep the verdicts and warn of what was left out, or of what could not be looked for."""
+        if self.verdicts is None:
+            log.warning(
+                "%s: not looked at for text, which would have no labels: `pip install ivl[ocr]` "
+                "leaves such photographs out",
+                self.folder,
+            )
+            return
+        self.verdicts.save()
+        if self.found:
+            name, text = next(iter(self.found.items()))
+            log.warning(
+                "%s: %d of %d photographs have text in them and are left out, such as %s ('%s')",
+                self.folder, len(self.found), self.total, name, text[:30],
+            )  # fmt: skip
 
 
 def list_photographs(folder: Path | str) -> Sequence[Path]:
@@ -118,27 +209,38 @@ def list_photographs(folder: Path | str) -> Sequence[Path]:
 
 
 def _decoded(
-    paths: Sequence[Path], height: int, width: int
-) -> Iterator[tuple[Path, bytes, Pixels]]:
+    paths: Sequence[Path], height: int, width: int, wanted: Callable[[str], bool]
+) -> Iterator[tuple[Path, bytes, str, Pixels]]:
+    """Yield photographs whose sha256 is wanted, with content, sha256 and pixels.
+
+    Those that cannot be read are skipped with a warning.
+    """
+    skipped = 0
     for path in paths:
         try:
-            content = path.read_bytes()
-            yield path, content, _fitted(path, height, width)
-        # Pillow raises SyntaxError and ValueError, too, on files that are not what they seem.
-        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-            reason = " ".join(str(error).split()) or type(error).__name__
-            log.warning("%s: skipped: %s", path, reason)
+            content = read_bounded(path)
+            sha256 = hashlib.sha256(content).hexdigest()
+            if wanted(sha256):
+                yield path, content, sha256, _fitted(content, height, width)
+        except Unreadable as error:
+            skipped += 1
+            if skipped <= _MOST_NAMED:
+                log.warning("%s: skipped: %s", path, error)
+            elif skipped == _MOST_NAMED + 1:
+                log.warning("more photographs were skipped for such reasons")
 
 
-def _fitted(path: Path, height: int, width: int) -> Pixels:
-    """A photograph in RGB, covering the canvas, and not much larger than `_AREA`."""
-    with Image.open(path) as file:
-        # JPEG decodes at a half, a quarter or an eighth for a part of the cost.
-        file.draft("RGB", _size(file.width, file.height, height, width))
+def _fitted(content: bytes, height: int, width: int) -> Pixels:
+    """Return a photograph in RGB, covering the canvas, and not much larger than `_AREA`."""
+
+    def enough(wide: int, tall: int) -> tuple[int, int]:
+        return _size(wide, tall, height, width)
+
+    with open_photograph(content, FORMATS, enough) as file:
         image = ImageOps.exif_transpose(file).convert("RGB")
-    # Pillow's filters work in whole numbers on 8 bits: the same pixels everywhere.
-    size = _size(image.width, image.height, height, width)
-    return np.asarray(image.resize(size, Image.Resampling.BILINEAR))
+        # Pillow's filters work in whole numbers on 8 bits: the same pixels everywhere.
+        size = enough(image.width, image.height)
+        return np.asarray(image.resize(size, Image.Resampling.BILINEAR))
 
 
 def _size(wide: int, tall: int, height: int, width: int) -> tuple[int, int]:
@@ -150,28 +252,47 @@ def _size(wide: int, tall: int, height: int, width: int) -> tuple[int, int]:
     return max(round(wide * scale), width), max(round(tall * scale), height)
 
 
-def make_pool(folder: Path | str | None, seed: int, height: int, width: int) -> Pool:
-    """The pool for a canvas: photographs of a folder, or textures if there is none."""
-    if folder is None:
-        return texture_pool(seed, height, width)
-    return photograph_pool(folder, seed, height, width)
+def crop(pool: Pool, rng: Rng, out: Pixels, text: Box, scenes: float = 0.0) -> int:
+    """Copy a quiet piece of a random image, perhaps mirrored, a little lighter or darker.
 
-
-def crop(pool: Pool, rng: Rng, height: int, width: int) -> Background:
-    """A random piece of a random image, perhaps mirrored, a little lighter or darker.
+    Return the number of the image in the pool.
 
     The canvas must not be larger than the one that the pool was made for.
+
+    Parameters
+    ----------
+    out
+        The canvas, (H, W, 3), which is written to.
+    text
+        Where on the canvas the text will be: it is there that the piece should be quiet.
+    scenes
+        How often a scene is taken, if the pool has any.
     """
+    height, width = out.shape[:2]
     # One call for all draws: each call costs as much as the draws themselves.
-    which, down, across, mirror, light = rng.random(5).tolist()
-    number = int(which * len(pool.images))
-    image = pool.images[number]
+    kind, which, mirror, light, *where = rng.random(4 + 2 * PLACES).tolist()
+    others = len(pool.images) - pool.scenes
+    if pool.scenes and kind < scenes:
+        number = others + int(which * pool.scenes)
+    else:
+        number = int(which * others)
+    image, sums = pool.images[number], pool.sums[number]
     tall, wide, _ = image.shape
-    top, left = int(down * (tall - height + 1)), int(across * (wide - width + 1))
-    piece = image[top : top + height, left : left + width]
-    pixels = cv2.flip(piece, 1) if mirror < 0.5 else piece.copy()
-    shift(pixels, _DARKEST + int(light * (_LIGHTEST - _DARKEST + 1)))
-    return Background(pixels, number)
+    left, top, right, bottom = text
+    if mirror < 0.5:
+        left, right = width - right, width - left
+    best = quietest(
+        sums.values, sums.squares, np.array(where).reshape(PLACES, 2),
+        (tall - height + 1, wide - width + 1), (left, top, right, bottom),
+    )  # fmt: skip
+    y, x = int(where[2 * best] * (tall - height + 1)), int(where[2 * best + 1] * (wide - width + 1))
+    piece = image[y : y + height, x : x + width]
+    if mirror < 0.5:
+        cv2.flip(piece, 1, dst=out)
+    else:
+        np.copyto(out, piece)
+    shift(out, _DARKEST + int(light * (_LIGHTEST - _DARKEST + 1)))
+    return number
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]

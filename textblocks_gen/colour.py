@@ -2,15 +2,23 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-from numba import njit
-
-from ivl_shards.schema import Array
+from textblocks_gen.look import ColourDraw
 
 Colour = tuple[int, int, int]
-# Every so many rows and columns of the ground are looked at: its grain counts, too. The numbers
-# are such that stripes and tiles do not fall into step with them.
-_STRIDE = (5, 7)
+# Brightness that is left for text beyond its least contrast where a ground makes room for it.
+_ROOM = 30
+# Colours of signs vary by so much about these; the first ones of each are the most frequent.
+_SPREAD = 40
+_DARK: tuple[Colour, ...] = (
+    (20, 20, 20), (25, 25, 28), (40, 38, 36), (60, 58, 55), (25, 45, 110), (15, 60, 140),
+    (0, 80, 60), (20, 90, 45), (165, 25, 30), (190, 30, 35), (95, 60, 35), (70, 20, 30),
+    (80, 80, 85), (0, 90, 120),
+)  # fmt: skip
+_LIGHT: tuple[Colour, ...] = (
+    (245, 245, 242), (250, 250, 250), (235, 232, 225), (225, 222, 212), (215, 214, 210),
+    (245, 235, 205), (248, 215, 60), (240, 200, 30), (235, 160, 60), (200, 205, 210),
+    (190, 215, 235), (205, 225, 190), (255, 255, 255), (225, 200, 150),
+)  # fmt: skip
 
 
 def brightness(colour: Sequence[int]) -> float:
@@ -18,60 +26,47 @@ def brightness(colour: Sequence[int]) -> float:
     return (299 * colour[0] + 587 * colour[1] + 114 * colour[2]) / 1000
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def ground_range(ground: Array) -> tuple[float, float]:
-    """Brightness between which all but a twenty-fifth of a ground, (H, W, 3) BGR, lies."""
-    counts, total = np.zeros(256, np.int64), 0
-    for row in range(0, ground.shape[0], _STRIDE[0]):
-        for column in range(0, ground.shape[1], _STRIDE[1]):
-            blue, green, red = ground[row, column]
-            # `brightness` in whole numbers, which are the same everywhere.
-            counts[(77 * red + 150 * green + 29 * blue) >> 8] += 1
-            total += 1
-    low, below = 0, counts[0]
-    while below <= total // 50:
-        low += 1
-        below += counts[low]
-    high, above = 255, counts[255]
-    while above <= total // 50:
-        high -= 1
-        above += counts[high]
-    return float(low), float(high)
-
-
-def calm(ground: Array, low: float, high: float, widest: float) -> tuple[float, float]:
-    """Squeeze a ground's range of brightness to what leaves room for text; the range it has then.
-
-    Busy photographs reach from black to white; no colour can be read on all of that.
-    """
-    if high - low <= widest:
-        return low, high
-    middle, factor = (low + high) / 2, widest / (high - low)
-    _squeeze(ground, round(factor * 65536), round(middle * (1 - factor) * 65536))
-    return middle - widest / 2, middle + widest / 2
-
-
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def _squeeze(ground: Array, factor: int, offset: int) -> None:
-    """Replace values by factor · value + offset, both in 65536ths. A table takes thrice as long."""
-    by, plus = np.uint32(factor), np.uint32(offset + 32768)
-    values = ground.reshape(-1)
-    for k in range(len(values)):
-        values[k] = (np.uint32(values[k]) * by + plus) >> np.uint32(16)
-
-
-def text_colour(draws: Sequence[float], low: float, high: float, contrast: int) -> Colour:
+def text_colour(draw: ColourDraw, low: float, high: float, contrast: int) -> Colour:
     """A colour of which the brightness keeps its distance from the ground's, low to high.
 
-    draws: five numbers from 0 to 1. Either side is taken where both have room, and any
-    brightness on it; the hue is free.
+    Either side is taken where both have room, and any brightness on it; the hue is free, or that
+    of a sign.
     """
     dark, light = low - contrast, 255 - (high + contrast)  # room below and above
-    below = draws[0] * (max(dark, 0.0) + max(light, 0.0)) < max(dark, 0.0)
+    below = draw.side * (max(dark, 0.0) + max(light, 0.0)) < max(dark, 0.0)
     if dark <= 0 and light <= 0:
         below = dark > light
-    wanted = draws[1] * max(dark, 0.0) if below else 255 - draws[1] * max(light, 0.0)
-    return _with_brightness([draws[2] * 255, draws[3] * 255, draws[4] * 255], wanted)
+    room = max(dark, 0.0) if below else max(light, 0.0)
+    wanted = draw.brightness * room if below else 255 - draw.brightness * room
+    if draw.sign < 0:
+        return _with_brightness([draw.red * 255, draw.green * 255, draw.blue * 255], wanted)
+    colour = sign_colour(draw, not below)
+    found = brightness(colour)
+    if (found <= dark if below else found >= 255 - light) and room:
+        return colour
+    # Most signs are as dark or as light as can be.
+    wanted = wanted * draw.brightness if below else 255 - (255 - wanted) * draw.brightness
+    return _with_brightness(list(colour), wanted)
+
+
+def sign_colour(draw: ColourDraw, light: bool) -> Colour:
+    """A dark or light colour of signs, not quite the same each time."""
+    colours = _LIGHT if light else _DARK
+    r, g, b = colours[int(draw.sign * len(colours))]
+    return (
+        _near(r, draw.red), _near(g, draw.green), _near(b, draw.blue)
+    )  # fmt: skip
+
+
+def _near(value: int, draw: float) -> int:
+    return min(255, max(0, value + int((draw - 0.5) * _SPREAD)))
+
+
+def shift_needed(low: float, high: float, contrast: int, dark_text: bool) -> int:
+    """By how much a ground must be lighter or darker for text of one kind to stand out."""
+    if dark_text:
+        return max(0, round(contrast + _ROOM - low))
+    return -max(0, round(high + contrast + _ROOM - 255))
 
 
 def _with_brightness(colour: list[float], wanted: float) -> Colour:

@@ -2,23 +2,27 @@
 
 from ivl_shards import DEFLATE, ENCODED, Field, Schema
 from ivl_shards.memory import step_dtype
-from textblocks_gen.block import ALIGNMENTS
+from textblocks_gen.look import ALIGNMENTS
+from textblocks_gen.others import KINDS as OTHERS
+from textblocks_gen.others import MOST
 from textblocks_gen.recipe import TextRecipe
-from textblocks_gen.render import line_bytes
+from textblocks_gen.typeset import POLYGON
 from textblocks_gen.warp import KINDS
+from textblocks_gen.words import OTHER_TEXT, line_bytes
 
 
 def schema(recipe: TextRecipe) -> Schema:
     """The fields, as docs/TEXTBLOCKS.md lists them."""
     lines = max(recipe.counts)
-    words = lines * recipe.most_words
+    words = lines * recipe.words[1]
     text = f"S{line_bytes(recipe)}"
     fields = [
         Field("image", "u1", (), "RGB photograph", storage=ENCODED),
         Field("image_size", "i4", (2,), "height and width of the image", "pixels"),
         Field(
             "steps", step_dtype(lines), size(recipe),
-            "first step whose line quad has the pixel's centre, 0 where none does",
+            f"first step whose line {'polygon' if recipe.bend else 'quad'} has the pixel's centre, "
+            "0 where none does",
             storage=DEFLATE,
         ),
         Field("line_count", "i4", (), "number of lines", "lines"),
@@ -37,11 +41,40 @@ def schema(recipe: TextRecipe) -> Schema:
             "reading order", "pixels", counted_by="word_count",
         ),
         Field("word_line", "u1", (words,), "line of each word, from 0", counted_by="word_count"),
-        Field("font", "S96", (), "name of the face"),
+        Field("font", "S96", (), "name of the face of the first line"),
         Field("alignment", "u1", (), "of the lines", classes=ALIGNMENTS),
         Field("warp", "u1", (), "kind of the transform", classes=KINDS),
         Field("transform", "f4", (3, 3), "homography from the upright block to the image"),
     ]  # fmt: skip
+    if recipe.bend:
+        fields.append(
+            Field(
+                "line_polygon", "f4", (lines, POLYGON, 2), "outline (x, y) of each line, which "
+                "follows its bend: along its top, then back along its foot", "pixels",
+                counted_by="line_count",
+            )
+        )  # fmt: skip
+    if recipe.mixed_faces:
+        fields.append(
+            Field("line_font", "S96", (lines,), "name of each line's face",
+                  counted_by="line_count")
+        )  # fmt: skip
+    if recipe.cut or recipe.distant:
+        fields += [
+            Field("other_count", "i4", (), "number of words that are not to be read", "words"),
+            Field(
+                "other_quad", "f4", (MOST, 4, 2), "corners (x, y) of those, which may lie outside "
+                "the image", "pixels", counted_by="other_count",
+            ),
+            Field(
+                "other_text", OTHER_TEXT, (MOST,), "what they say as a whole",
+                counted_by="other_count",
+            ),
+            Field(
+                "other_kind", "u1", (MOST,), "why they are not to be read", classes=OTHERS,
+                counted_by="other_count",
+            ),
+        ]  # fmt: skip
     if recipe.char_quads:
         characters = lines * line_bytes(recipe) // 2
         fields += [

@@ -6,7 +6,8 @@ of the paper's list of approximately 90k words.
 
 import hashlib
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -16,8 +17,13 @@ from fonts.places import recall, remember
 from ivl_shards.errors import UserError
 
 _DICTIONARY = "hunspell/data/en/en_US"
-# hunspell's marks on stems: not to be suggested (swear words), only within compounds (1th).
-_LEFT_OUT = frozenset("!c")
+# hunspell's mark on stems that occur only within compounds (1th).
+_COMPOUND = "c"
+# A running text in memory: some millions of words.
+_LARGEST_TEXT = 64 * 2**20
+_PLAIN = str.maketrans({
+    "‘": "'", "’": "'", "“": '"', "”": '"', "‐": "-", "‑": "-", "–": "-", "—": "-", "…": "...",
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -47,34 +53,47 @@ def load_lexicon(path: Path | str | None = None) -> Lexicon:
     return _default()
 
 
+def load_text(path: Path | str) -> tuple[str, ...]:
+    """The words of a running text in their order, marks included.
+
+    A text is a UTF-8 file; how it is broken into lines does not matter. Curly quotes and long
+    dashes become plain ones, which all fonts have.
+    """
+    path = Path(path)
+    words = tuple(
+        word
+        for number, line in enumerate(_lines(path), 1)
+        for word in _decoded(path, number, line).translate(_PLAIN).split()
+    )
+    if not words:
+        raise UserError(f"{path}: has no words: --text takes a file of running text")
+    return words
+
+
+def fingerprint_of(words: Sequence[str], running: bool = False) -> str:
+    """sha256 of words, one a line; a running text differs from a lexicon of the same words."""
+    head = "running text\n" if running else ""
+    return hashlib.sha256((head + "\n".join(words)).encode()).hexdigest()
+
+
 @cache
 def _default() -> Lexicon:
     root = _dictionary()
     rules, stems = root.with_suffix(".aff").read_bytes(), root.with_suffix(".dic").read_bytes()
     # Named by its source, so that another version of the dictionary is expanded afresh.
-    name = f"lexicon-1-{hashlib.sha256(rules + stems).hexdigest()[:16]}.txt"
-    cached = _recall_words(name)
+    name = f"lexicon-2-{hashlib.sha256(rules + stems).hexdigest()[:16]}.txt"
+    cached = recall(name)
     if cached is not None:
-        return _lexicon(cached)
+        return _lexicon(tuple(cached.decode().split("\n")))
     affixes = _read_affixes(rules.decode())
     forms = {form for line in stems.decode().splitlines()[1:] for form in _expand(line, affixes)}
     words = tuple(sorted(form for form in forms if form.isascii() and form.isalpha()))
-    found = _lexicon(words)
-    remember(name, "\n".join((found.fingerprint, *words)).encode())
-    return found
-
-
-def _recall_words(name: str) -> tuple[str, ...] | None:
-    """The words as they were cached, unless the cache was damaged since."""
-    cached = recall(name)
-    if cached is None:
-        return None
-    fingerprint, *words = cached.decode(errors="replace").split("\n")
-    return tuple(words) if _lexicon(tuple(words)).fingerprint == fingerprint else None
+    remember(name, "\n".join(words).encode())
+    return _lexicon(words)
 
 
 def _lexicon(words: tuple[str, ...]) -> Lexicon:
-    return Lexicon(words, hashlib.sha256("\n".join(words).encode()).hexdigest())
+    return Lexicon(words, fingerprint_of(words))
 
 
 def _dictionary() -> Path:
@@ -127,7 +146,7 @@ def _read_affixes(text: str) -> dict[str, list[_Affix]]:
 def _expand(line: str, affixes: dict[str, list[_Affix]]) -> Iterator[str]:
     """A stem of a .dic file and every form that its flags allow."""
     stem, _, flags = line.strip().partition("/")
-    if _LEFT_OUT & set(flags):
+    if _COMPOUND in flags:
         return
     yield stem
     mine = [affix for flag in flags for affix in affixes.get(flag, ())]
@@ -142,13 +161,7 @@ def _expand(line: str, affixes: dict[str, list[_Affix]]) -> Iterator[str]:
 
 
 def _read_words(path: Path) -> tuple[str, ...]:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    # Split before decoding, so that a complaint can name the line.
-    lines = content.removeprefix(b"\xef\xbb\xbf").splitlines()
-    words = dict.fromkeys(_word(path, number, line) for number, line in enumerate(lines, 1))
+    words = dict.fromkeys(_word(path, number, line) for number, line in enumerate(_lines(path), 1))
     words.pop("", None)
     if not words:
         raise UserError(f"{path}: has no words: give one a line")
@@ -156,15 +169,35 @@ def _read_words(path: Path) -> tuple[str, ...]:
 
 
 def _word(path: Path, number: int, line: bytes) -> str:
-    try:
-        word = line.decode("utf-8").strip()
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{path}, line {number}: byte {line[error.start]:#04x} is not UTF-8: "
-            "a lexicon is a text file with one word a line"
-        ) from None
-    if not word.replace(" ", "").isprintable():
-        raise UserError(f"{path}, line {number}: has control characters: is it a text file?")
+    word = _decoded(path, number, line).strip()
     if len(word.split()) > 1:
         raise UserError(f"{path}, line {number}: '{word[:40]}' is not one word: give one a line")
     return word
+
+
+def _lines(path: Path) -> list[bytes]:
+    """Read a file in lines, not yet decoded, so that a complaint can name the line."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_TEXT + 1)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    if len(content) > _LARGEST_TEXT:
+        raise UserError(f"{path}: is larger than {_LARGEST_TEXT >> 20} MB: give a part of it")
+    return content.removeprefix(b"\xef\xbb\xbf").splitlines()
+
+
+def _decoded(path: Path, number: int, line: bytes) -> str:
+    """Decode a line; a letter and its accents become one character (NFC), as fonts have them."""
+    try:
+        text = unicodedata.normalize("NFC", line.decode("utf-8"))
+        # Soft hyphens and the like are instructions to a typesetter, not characters.
+        text = "".join(c for c in text if unicodedata.category(c) != "Cf")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}, line {number}: byte {line[error.start]:#04x} is not UTF-8: "
+            "words and texts are read as UTF-8"
+        ) from None
+    if not "".join(text.split()).isprintable():
+        raise UserError(f"{path}, line {number}: has control characters: is it a text file?")
+    return text

@@ -8,7 +8,7 @@ that contours that overlap do not cancel.
 Only +, -, ·, / in a fixed order: the same on every machine.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -22,26 +22,58 @@ _ONE = 1 << _BITS
 _LEAST = 1e-30
 
 
+class Outlines(NamedTuple):
+    """Outlines of glyphs as polygons."""
+
+    points: Array
+    """(P, 2): in em, y up."""
+    contours: Array
+    """(C + 1,): where each contour begins."""
+    glyphs: Array
+    """(G + 1,): the first contour of each glyph."""
+
+
+class Place(NamedTuple):
+    """How a page comes into the image."""
+
+    homography: Array
+    bend: Array
+    """(5,): 1 over the width of the page, or 0 where lines are straight, and the coefficients of
+    the polynomial by which points of the page are moved down, from left (0) to right (1)."""
+
+
+STRAIGHT: Array = np.zeros(5)
+
+
+@njit(cache=True, error_model="numpy", inline="always")  # type: ignore[untyped-decorator]
+def rise(bend: Array, x: float) -> float:
+    """By how much a point of the page is moved down by a bend."""
+    t = x * bend[0]
+    moved: float = bend[1] + t * (bend[2] + t * (bend[3] + t * bend[4]))
+    return moved
+
+
 @njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def fill_glyphs(
-    points: Array, contours: Array, glyphs: Array,
-    chosen: Array, origins: Array, scales: Array, homography: Array, area: Array,
-) -> tuple[int, int, int, int]:  # fmt: skip
+    outlines: Outlines, chosen: Array, origins: Array, scales: Array, place: Place, area: Array
+) -> tuple[int, int, int, int]:
     """Add the outlines of glyphs to a buffer of signed areas; the box that was touched.
 
-    points (P, 2): in em, y up. contours (C + 1,): where each begins. glyphs (G + 1,): the
-    first contour of each. chosen (n,): glyphs to draw; origins (n, 2), scales (n,): where on
-    the page, and pixels an em. area: from `empty_area`.
+    outlines: of faces. chosen (n,): glyphs to draw; origins (n, 2), scales (n, 2): where on the
+    page, and pixels an em across and down. area: from `empty_area`.
     """
     height, width = area.shape[0] - 1, area.shape[1] - 3
     left, top, right, bottom = float(width), float(height), 0.0, 0.0
-    h = homography
+    points, contours, glyphs = outlines
+    h, bend = place
+    bent, perspective = bend[0] != 0.0, abs(h[2, 0]) + abs(h[2, 1]) > 1e-12
     for k in range(len(chosen)):
         # The place on the page goes into the homography: one step a point.
-        (ox, oy), scale = origins[k], scales[k]
-        ax, bx, cx = h[0, 0] * scale, h[0, 1] * scale, h[0, 0] * ox + h[0, 1] * oy + h[0, 2]
-        ay, by, cy = h[1, 0] * scale, h[1, 1] * scale, h[1, 0] * ox + h[1, 1] * oy + h[1, 2]
-        aw, bw, cw = h[2, 0] * scale, h[2, 1] * scale, h[2, 0] * ox + h[2, 1] * oy + h[2, 2]
+        (ox, oy), (wide, tall) = origins[k], scales[k]
+        ax, bx, cx = h[0, 0] * wide, h[0, 1] * tall, h[0, 0] * ox + h[0, 1] * oy + h[0, 2]
+        ay, by, cy = h[1, 0] * wide, h[1, 1] * tall, h[1, 0] * ox + h[1, 1] * oy + h[1, 2]
+        aw, bw, cw = h[2, 0] * wide, h[2, 1] * tall, h[2, 0] * ox + h[2, 1] * oy + h[2, 2]
+        w = 1.0 / cw
         for c in range(glyphs[chosen[k]], glyphs[chosen[k] + 1]):
             start, stop = contours[c], contours[c + 1]
             px, py = 0.0, 0.0
@@ -49,7 +81,10 @@ def fill_glyphs(
                 # Begins with the last point, which closes the contour.
                 p = stop - 1 if i < start else i
                 u, v = points[p, 0], -points[p, 1]
-                w = 1.0 / (aw * u + bw * v + cw)
+                if bent:
+                    v += rise(bend, ox + wide * u) / tall
+                if perspective:
+                    w = 1.0 / (aw * u + bw * v + cw)
                 x = min(max((ax * u + bx * v + cx) * w, 0.0), float(width))
                 y = min(max((ay * u + by * v + cy) * w, 0.0), float(height))
                 if i >= start and py != y:
@@ -114,12 +149,13 @@ def _add_piece(area: Array, row: int, a: float, b: float, d: float) -> None:
 
 
 @njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def take_mask(area: Array, mask: Array, left: int, top: int, right: int, bottom: int) -> None:
-    """Turn signed areas into coverage, 0 to 255, and leave the buffer empty for the next."""
+def take_mask(area: Array, left: int, top: int, right: int, bottom: int) -> Array:
+    """Turn the signed areas of a box into coverage, 0 to 255; leave the buffer empty."""
+    mask = np.empty((bottom - top, right - left), np.uint8)
     # In whole numbers, and in three loops, of which the first and the last are vectorised.
     sums = np.empty(right - left, np.int32)
     for row in range(top, bottom):
-        cells, covered = area[row, left:right], mask[row, left:right]
+        cells, covered = area[row, left:right], mask[row - top]
         for k in range(len(sums)):
             sums[k] = np.int32(cells[k] * np.float32(_ONE))
         total = np.int32(0)
@@ -130,42 +166,80 @@ def take_mask(area: Array, mask: Array, left: int, top: int, right: int, bottom:
             part = min(abs(sums[k]), np.int32(_ONE))
             covered[k] = (part * np.int32(255) + np.int32(_ONE // 2)) >> np.int32(_BITS)
         area[row, left : right + 3] = 0.0
+    return mask
 
 
 @njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def paint(image: Array, mask: Array, colour: Array) -> None:
-    """Blend a colour into an image, (H, W, 3), by a mask, (H, W)."""
-    for row in range(mask.shape[0]):
-        for column in range(mask.shape[1]):
-            m = np.uint32(mask[row, column])
-            if m:
-                for channel in range(3):
-                    ground = np.uint32(image[row, column, channel])
-                    mixed = ground * (np.uint32(255) - m) + np.uint32(colour[channel]) * m
-                    image[row, column, channel] = (mixed + np.uint32(127)) // np.uint32(255)
-
-
-@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def fill_quads(quads: Array, steps: Array) -> None:
-    """Write the step map of convex quads, (n, 4, 2): the first whose inside has the pixel's centre.
+def fill_polygons(polygons: Array, steps: Array) -> None:
+    """Write the step map of polygons, (n, k, 2): the first whose inside has the pixel's centre.
 
     A centre on the left or upper edge counts as inside, on the right or lower not.
     """
     height, width = steps.shape
-    for k in range(len(quads) - 1, -1, -1):
-        top, bottom = quads[k, :, 1].min(), quads[k, :, 1].max()
+    corners = polygons.shape[1]
+    crossings = np.empty(corners)
+    for k in range(len(polygons) - 1, -1, -1):
+        top, bottom = polygons[k, :, 1].min(), polygons[k, :, 1].max()
         for row in range(max(0, int(np.ceil(top - 0.5))), min(height, int(np.ceil(bottom - 0.5)))):
             y = row + 0.5
-            left, right = np.inf, -np.inf
-            for i in range(4):
-                ax, ay = quads[k, i, 0], quads[k, i, 1]
-                bx, by = quads[k, (i + 1) % 4, 0], quads[k, (i + 1) % 4, 1]
+            found = 0
+            for i in range(corners):
+                ax, ay = polygons[k, i, 0], polygons[k, i, 1]
+                bx, by = polygons[k, (i + 1) % corners, 0], polygons[k, (i + 1) % corners, 1]
                 if (ay <= y) != (by <= y):
-                    x = ax + (y - ay) * (bx - ax) / (by - ay)
-                    left, right = min(left, x), max(right, x)
-            if left < right:
-                first = max(0, int(np.ceil(left - 0.5)))
-                steps[row, first : min(width, int(np.ceil(right - 0.5)))] = k + 1
+                    crossings[found] = ax + (y - ay) * (bx - ax) / (by - ay)
+                    found += 1
+            if found > 2:
+                crossings[:found].sort()
+            elif found == 2 and crossings[0] > crossings[1]:
+                crossings[0], crossings[1] = crossings[1], crossings[0]
+            for pair in range(0, found - 1, 2):
+                first = max(0, int(np.ceil(crossings[pair] - 0.5)))
+                steps[row, first : min(width, int(np.ceil(crossings[pair + 1] - 0.5)))] = k + 1
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def ink_strength(mask: Array, steps: Array, top: int, left: int, lines: int) -> Array:
+    """Return how much of its colour the ink of each line has, (L,), from 0 to 1.
+
+    It is the mean coverage of the quarter of a line's ink that is covered most: the body of its
+    strokes. Thin strokes cover no pixel fully. mask: of the part of the image that begins at top
+    and left; every third row of it is looked at.
+    """
+    counts = np.zeros((lines + 1, 256), np.int32)
+    for row in range(0, mask.shape[0], 3):
+        covered, step = mask[row], steps[top + row, left : left + mask.shape[1]]
+        for column in range(len(covered)):
+            if covered[column]:
+                counts[step[column], covered[column]] += 1
+    strengths = np.ones(lines)
+    for k in range(lines):
+        ink = counts[k + 1].sum()
+        wanted, total, value = max(ink // 4, 1), 0, 255
+        left_over = wanted
+        while left_over > 0 and value > 0:
+            taken = min(left_over, counts[k + 1, value])
+            total += taken * value
+            left_over -= taken
+            value -= 1
+        if ink:
+            strengths[k] = max(total / (255.0 * wanted), 0.01)
+    return strengths
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def strengthen(mask: Array, steps: Array, top: int, left: int, gains: Array) -> None:
+    """Multiply the coverage of each line by its gain, (L,), up to full coverage."""
+    table = np.empty((len(gains) + 1, 256), np.uint8)
+    for value in range(256):
+        table[0, value] = value
+        for k in range(len(gains)):
+            table[k + 1, value] = min(255, int(value * gains[k]))
+    for row in range(mask.shape[0]):
+        covered, step = mask[row], steps[top + row, left : left + mask.shape[1]]
+        for column in range(len(covered)):
+            if covered[column]:
+                covered[column] = table[step[column], covered[column]]
 
 
 def empty_area(height: int, width: int) -> Any:

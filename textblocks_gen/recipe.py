@@ -1,61 +1,164 @@
-"""Recipe of the text blocks: every knob, its default and where that comes from."""
+"""Recipe of the text blocks: every knob, its default and its range."""
 
 from dataclasses import dataclass
 
 from ivl_shards import Recipe
+from ivl_shards.knobs import UNSET, knob, knobs_of, settle, spelled
 from ivl_shards.recipe import require
+from textblocks_gen.charset import CHARSETS, parse_charset
+from textblocks_gen.holdout import check_holdout, parse_holdout
 
-# Blocks of up to so many lines share one distribution of line heights (the paper's longest).
+STYLES = ("paper", "scene")
+# Blocks of up to so many lines share the default line heights (the paper's longest).
 FULL_BLOCK = 10
-# The widest gap between two lines, over the greatest line height.
-WIDEST_GAP = 0.3
+# Lines are never lower than this unless it is asked for: they could hardly be read.
+LEAST_PIXELS = 12.0
+# The narrowest and widest gap below a line, over its height.
+GAPS = (0.06, 0.3)
+# Of the image's width and height that a block may take; the rest is for the transform.
+WIDEST, TALLEST = 0.92, 0.94
+# A line that is too wide is set narrower, down to this much of its width; see `block.py`.
+NARROWEST = 0.75
+# Letters of a short word, and the width of a letter over the height of its line: what `--words`
+# are taken to need before any face is known.
+_SHORT_WORD, _LETTER = 4, 0.45
 
 
 @dataclass(frozen=True)
 class TextRecipe(Recipe):
-    """Knobs of the text blocks. Probabilities are between 0 and 1."""
+    """Knobs of the text blocks. Those that are not given are as the style has them."""
 
     height: int = 320
     """Of the image in pixels. The paper gives no size: ours keeps 10 lines readable."""
     width: int = 448
     """Of the image in pixels; ours keeps lines of 5 words readable."""
-    fewest_words: int = 3
-    """In a line; the paper's 3–5."""
-    most_words: int = 5
-    smallest_line: float = 0.05
-    """Least height of a line, from the tails of its letters to their tops, over the image's."""
-    largest_line: float = 0.07
-    """Greatest height of a line over the image's. It is the same for any number of lines."""
-    rotation: float = 5.0
-    """Greatest turn of the block in degrees."""
-    shear: float = 0.15
-    """Greatest sideways shift of the block's top over its height."""
-    perspective: float = 0.5
-    """How often the transform is a perspective one; else it is affine."""
-    foreshortening: float = 0.15
-    """How much shorter one side of the block may be than the opposite one."""
-    upper_case: float = 0.25
-    """How often a block is set in capitals, handwritings aside."""
-    title_case: float = 0.25
-    """How often each word of a block begins with a capital; the rest is as in the lexicon."""
-    punctuation: float = 0.0
-    """How often a word is followed by a comma, full stop or the like."""
-    digits: float = 0.0
-    """How often a word is a number instead."""
-    contrast: int = 85
-    """Least difference in brightness between text and the ground behind it, of 255."""
-    shadow: float = 0.15
-    """How often text casts a shadow."""
-    outline: float = 0.1
-    """How often text has an outline in another colour."""
-    blur: float = 0.15
-    """How often text is a little blurred."""
-    noise: float = 0.15
-    """How often the image is grainy."""
-    quality: int = 90
-    """Of the JPEG."""
-    char_quads: bool = False
-    """Also store the quad of every character."""
+    style: str = knob("paper", "Set of defaults for all other options.", choices=STYLES)
+    words: tuple[int, int] = knob(
+        (3, 5), "Words in a line. A tall line has as many as fit, but at least LEAST.", 1, 20,
+        scene=(1, 4),
+    )  # fmt: skip
+    line_height: tuple[float, float] = knob(
+        (0.045, 0.085), "Height of a line, tails to tops, over that of the image.", 0.001, 1,
+        scene=(0.04, 0.6),
+    )  # fmt: skip
+    same_heights: bool = knob(
+        True, "Draw the heights of lines from one distribution whatever their number; otherwise "
+        "fewer lines may be taller.", scene=False,
+    )  # fmt: skip
+    upper_case: float = knob(0.25, "How often a block is in capitals.", 0, 1, scene=0.46)
+    title_case: float = knob(
+        0.25, "How often the words of a block begin with a capital.", 0, 1, scene=0.35
+    )
+    punctuation: float = knob(
+        0.0, "How often a word is followed by a punctuation mark.", 0, 1, scene=0.03
+    )
+    digits: float = knob(0.0, "How often a word is a number instead.", 0, 1, scene=0.05)
+    codes: float = knob(
+        0.0, "How often a word is a price, a telephone number, a time or an abbreviation.", 0, 1,
+        scene=0.04,
+    )  # fmt: skip
+    plain_faces: float = knob(
+        0.0, "How often a face is neither a display face nor a handwriting.", 0, 1, scene=0.45
+    )
+    mixed_faces: float = knob(
+        0.0, "How often every line of a block has a face of its own.", 0, 1, scene=0.25
+    )
+    spacing: float = knob(0.0, "How often letters are spaced.", 0, 1, scene=0.25)
+    spacing_most: float = knob(0.25, "Greatest space between letters.", 0, 1, unit="em")
+    rotation: float = knob(5.0, "Greatest turn of a block.", 0, 30, unit="degrees", scene=10.0)
+    shear: float = knob(
+        0.15, "Greatest sideways shift of a block's top over its height.", 0, 1, scene=0.2
+    )
+    perspective: float = knob(
+        0.5, "How often the transform is a perspective one, not affine.", 0, 1, scene=0.7
+    )
+    foreshortening: float = knob(
+        0.15, "Greatest perspective shortening of one side of a block.", 0, 0.5, scene=0.35
+    )
+    bend: float = knob(0.0, "How often baselines bend, as an arc or a wave.", 0, 1, scene=0.15)
+    bend_most: float = knob(
+        0.8, "Greatest rise of a bent baseline over the height of a line.", 0.1, 3
+    )
+    contrast: int = knob(
+        85, "Least difference in brightness between the ink and the ground behind it.", 0, 110,
+        unit="of 255", scene=40,
+    )  # fmt: skip
+    sign_colours: float = knob(
+        0.0, "How often text has a colour that signs have, not any.", 0, 1, scene=0.8
+    )
+    light_text: float = knob(
+        0.0, "How often the ground is made dark or light so that light text is as frequent as "
+        "dark text.", 0, 1, scene=0.8,
+    )  # fmt: skip
+    plate: float = knob(0.0, "How often text stands on a plate or a panel.", 0, 1, scene=0.5)
+    distractors: float = knob(
+        0.0, "How often there are rules, frames, arrows or logos, which have no label.", 0, 1,
+        scene=0.35,
+    )  # fmt: skip
+    distractors_most: int = knob(3, "Greatest number of them in an image.", 1, 8)
+    cut: float = knob(
+        0.0,
+        "How often there is another word that the image's edge cuts off, labelled as such.",
+        0,
+        1,
+    )
+    distant: float = knob(
+        0.0, "How often there is another word too small to be read, labelled as such.", 0, 1
+    )
+    translucency: float = knob(
+        0.0, "How often text lets the ground shine through.", 0, 1, scene=0.25
+    )
+    translucency_most: float = knob(
+        0.35, "Greatest share of the ground in translucent text.", 0, 0.9
+    )
+    blending: float = knob(
+        0.0, "How often text is multiplied, screened, overlaid or soft-lit onto the ground.", 0, 1,
+        scene=0.2,
+    )  # fmt: skip
+    texture: float = knob(0.0, "How often letters have a texture.", 0, 1, scene=0.25)
+    texture_most: float = knob(0.5, "Greatest strength of that texture.", 0, 1)
+    shadow: float = knob(0.15, "How often text casts a shadow.", 0, 1)
+    shadow_most: int = knob(3, "Greatest offset of a shadow.", 1, 32, unit="pixels", scene=6)
+    extrusion: float = knob(0.0, "How often letters have a depth.", 0, 1, scene=0.06)
+    extrusion_most: int = knob(5, "Greatest depth.", 1, 32, unit="pixels")
+    outline: float = knob(0.1, "How often text has an outline in another colour.", 0, 1)
+    outline_most: int = knob(1, "Greatest width of an outline.", 1, 8, unit="pixels", scene=3)
+    blur: float = knob(0.15, "How often text is a little blurred.", 0, 1)
+    light: float = knob(0.0, "How often the light is uneven or coloured.", 0, 1, scene=0.7)
+    light_most: float = knob(0.5, "Greatest strength of uneven light.", 0, 1)
+    glare: float = knob(0.0, "How often a light is reflected.", 0, 1, scene=0.12)
+    glare_most: float = knob(0.5, "Greatest strength of a reflection.", 0, 1)
+    vignette: float = knob(0.0, "How often corners are darker.", 0, 1, scene=0.2)
+    vignette_most: float = knob(0.5, "Greatest darkness of corners.", 0, 1)
+    defocus: float = knob(0.0, "How often the image is out of focus.", 0, 1, scene=0.5)
+    defocus_most: float = knob(
+        0.18, "Greatest radius of that blur over the height of the lowest line.", 0.01, 0.5
+    )
+    motion: float = knob(0.0, "How often the camera moves.", 0, 1, scene=0.3)
+    motion_most: float = knob(
+        0.45, "Greatest length of that blur over the height of the lowest line.", 0.01, 1
+    )
+    low_resolution: float = knob(
+        0.0, "How often the image is enlarged from a smaller one.", 0, 1, scene=0.5
+    )
+    low_resolution_most: float = knob(
+        8.0, "Greatest enlargement; lines are not below 7 pixels in the smaller image.", 1, 8
+    )
+    noise: float = knob(0.15, "How often the image is grainy.", 0, 1, scene=0.7)
+    noise_most: int = knob(12, "Greatest strength of the grain.", 1, 64, unit="of 255", scene=32)
+    quality: int = knob(90, "Greatest quality of the JPEG.", 30, 100, scene=95)
+    quality_spread: int = knob(0, "By how much the quality may be lower.", 0, 70, scene=55)
+    char_quads: bool = knob(False, "Also store the quad of every character.")
+    scenes: float = knob(
+        0.0, "How often the ground is a drawn scene (sign, shop front, package), not a texture.",
+        0, 1, scene=0.75,
+    )  # fmt: skip
+    holdout: str = knob(
+        "none", "What the splits train, val and test do not share: fonts,words,backgrounds.",
+        scene="fonts,words,backgrounds",
+    )  # fmt: skip
+    charset: str = knob("ascii", f"What words are made of, a list of {', '.join(CHARSETS)}.")
+    unfiltered: bool = knob(False, "Also draw slurs and profanity.")
     fonts: str = ""
     """Fingerprint of the faces, in their order."""
     lexicon: str = ""
@@ -65,48 +168,98 @@ class TextRecipe(Recipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(min(self.counts) >= 1, "0 lines: a block has at least 1")
-        require(max(self.counts) <= 100, f"{max(self.counts)} lines: at most 100")
-        for name in ("height", "width"):
-            value = getattr(self, name)
-            require(64 <= value <= 4096, f"{name} {value}: between 64 and 4096 pixels")
+        require(min(self.counts) >= 1, "--lines 0: a block has at least 1")
+        require(max(self.counts) <= 100, f"--lines {max(self.counts)}: at most 100")
+        size = f"--size {self.width}x{self.height}"
         require(
-            1 <= self.fewest_words <= self.most_words <= 20,
-            f"{self.fewest_words} to {self.most_words} words a line: between 1 and 20, "
-            "the smaller number first",
+            min(self.width, self.height) >= 64 and max(self.width, self.height) <= 4096,
+            f"{size}: between 64 and 4096 pixels",
         )
+        chosen = self.line_height is not UNSET
+        settle(self)
+        if not chosen:
+            object.__setattr__(self, "line_height", self.default_heights())
         require(
-            0 < self.smallest_line <= self.largest_line <= 1,
-            f"line height {self.smallest_line:g} to {self.largest_line:g} of the image: "
-            "between 0 and 1, the smaller number first",
+            self.quality - self.quality_spread >= 20,
+            f"--quality {self.quality} less --quality-spread {self.quality_spread}: at least 20",
         )
-        for name in ("perspective", "upper_case", "title_case", "punctuation", "digits",
-                     "shadow", "outline", "blur", "noise"):  # fmt: skip
-            value = getattr(self, name)
-            require(0 <= value <= 1, f"{name} {value:g}: between 0 and 1")
-        require(self.upper_case + self.title_case <= 1, "upper and title case: more than always")
-        require(0 <= self.rotation <= 30, f"rotation {self.rotation:g}: between 0 and 30 degrees")
-        require(0 <= self.shear <= 1, f"shear {self.shear:g}: between 0 and 1")
-        require(
-            0 <= self.foreshortening <= 0.5,
-            f"foreshortening {self.foreshortening:g}: between 0 and 0.5",
-        )
-        require(0 <= self.contrast <= 110, f"contrast {self.contrast}: between 0 and 110")
-        require(30 <= self.quality <= 100, f"quality {self.quality}: between 30 and 100")
-        require(
-            self.line_pixels()[0] >= 8,
-            f"lines of {self.line_pixels()[0]:.1f} pixels cannot be read: give a larger --size or "
-            f"fewer than {self.full_block()} lines",
-        )
+        numbers = f"--digits {self.digits:g} and --codes {self.codes:g}"
+        require(self.digits + self.codes <= 1, f"{numbers}: more than always")
+        case = f"--upper-case {self.upper_case:g} and --title-case {self.title_case:g}"
+        require(self.upper_case + self.title_case <= 1, f"{case}: more than always")
+        # In one spelling, so that equal recipes are equal text.
+        object.__setattr__(self, "holdout", ",".join(parse_holdout(self.holdout)) or "none")
+        object.__setattr__(self, "charset", ",".join(parse_charset(self.charset)))
+        check_holdout(self.holdout, self.split)
+        self._require_room(chosen)
 
-    def full_block(self) -> int:
-        """The number of lines that must fit."""
-        return max(FULL_BLOCK, *self.counts)
+    def holds_out(self, kind: str) -> bool:
+        """Tell whether splits share no fonts, no words or no backgrounds."""
+        return kind in self.holdout.split(",")
+
+    def default_heights(self) -> tuple[float, float]:
+        """Return the line heights of this recipe where none are asked for.
+
+        They are the same for all recipes of up to ten lines, so that a test of length is none of
+        scale, and lower where more lines must fit; but not below `LEAST_PIXELS`.
+        """
+        least, most = knobs_of(self)["line_height"].default_in(self.style)
+        lines = max(FULL_BLOCK, *self.counts) if self.same_heights else 1
+        most = min(most, self._widest_height())
+        least *= min(1.0, TALLEST / room_needed(lines, least, most))
+        least = max(least, LEAST_PIXELS / self.height)
+        # Rounded down, so that it fits; `_require_room` complains where not even `least` does.
+        most = max(least, int(min(most, tallest_line(lines, least)) * 1e5) / 1e5)
+        return round(least, 5), round(most, 5)
+
+    def _widest_height(self) -> float:
+        """Return the greatest line height at which the fewest words fit the image's width."""
+        letters = self.words[0] * (_SHORT_WORD + 1) - 1
+        return WIDEST * self.width / (letters * _LETTER * NARROWEST * self.height)
+
+    def _require_room(self, chosen: bool) -> None:
+        """Complain unless the tallest block fits, and say what would."""
+        (least, most), lines, fewest = self.line_height, max(self.counts), self.words[0]
+        asked = f"--line-height {spelled(self.line_height)}"
+        if not self.same_heights:
+            # The lines of a block of many are lower then, but not lower than the least.
+            most = least if lines > 1 else most
+        need = room_needed(lines, least, most)
+        tall = int(LEAST_PIXELS * room_needed(lines, 1, 1) / TALLEST) + 1
+        require(
+            chosen or need <= TALLEST,
+            f"{lines} lines of at least {LEAST_PIXELS:g} pixels do not fit {self.height}: "
+            f"give a --size at least {tall} pixels high, fewer --lines or a --line-height",
+        )
+        fit = TALLEST / need
+        require(
+            need <= TALLEST,
+            f"{asked}: {lines} lines do not fit; --line-height {_down(least * fit)} "
+            f"{_down(most * fit)} or fewer --lines do",
+        )
+        require(
+            self.line_height[1] <= self._widest_height(),
+            f"{asked}: {fewest} words do not fit a line of {self.width} pixels; lines up to "
+            f"{_down(self._widest_height())} high, fewer --words or a wider --size do",
+        )
 
     def line_pixels(self) -> tuple[float, float]:
-        """Least and greatest height of a line in pixels: what fits when the block is full."""
-        fit = 0.94 * self.height / (self.full_block() + (self.full_block() - 1) * WIDEST_GAP)
-        return (
-            min(self.smallest_line * self.height, fit),
-            min(self.largest_line * self.height, fit),
-        )
+        """Return the least and the greatest height of a line in pixels."""
+        return self.line_height[0] * self.height, self.line_height[1] * self.height
+
+
+def room_needed(lines: int, least: float, most: float) -> float:
+    """Return the greatest height of a block of lines: heights and gaps as `block.py` draws them."""
+    total = lines * (least + most) / 2 + (most - least) / 2
+    return total + GAPS[1] * (total - least) if lines > 1 else most
+
+
+def tallest_line(lines: int, least: float) -> float:
+    """Return the greatest line height for which a block fits: the inverse of `room_needed`."""
+    total = (TALLEST + GAPS[1] * least) / (1 + GAPS[1])
+    return (2 * total - (lines - 1) * least) / (lines + 1)
+
+
+def _down(value: float) -> str:
+    """Write a number rounded down, so that what is said to fit does."""
+    return f"{int(value * 1000) / 1000:g}"

@@ -12,14 +12,23 @@ import numpy as np
 from fonts import Face, fingerprint, load
 from ivl_shards import UserError
 from ivl_shards.schema import Array
-from textblocks_gen.backgrounds import Pool, make_pool, texture_fingerprint
-from textblocks_gen.lexicon import load_lexicon
+from textblocks_gen.backgrounds import Grounds, Pool, make_pool
+from textblocks_gen.block import Lettering, make_vocabulary
+from textblocks_gen.effects import open_darkroom
+from textblocks_gen.holdout import kept
+from textblocks_gen.look import Faces
 from textblocks_gen.recipe import TextRecipe
-from textblocks_gen.render import Studio, make_grain
+from textblocks_gen.render import Studio
 from textblocks_gen.typeface import load_typefaces
-from textblocks_gen.words import character_index, characters_needed, readable_words
+from textblocks_gen.typeset import Metrics
+from textblocks_gen.word_choice import Words, choose_words
+from textblocks_gen.words import capitals_needed, character_index, characters_needed
 
 log = logging.getLogger(__name__)
+
+# Images of the pool that letters are textured with.
+_TEXTURES = 40
+_PLAIN = ("sans", "serif", "mono")
 
 
 @dataclass(frozen=True)
@@ -29,19 +38,19 @@ class Source:
     fonts: Path | None = None
     lexicon: Path | None = None
     backgrounds: Path | None = None
+    text: Path | None = None
+    """A file of running text instead of a lexicon."""
 
 
 def complete(recipe: TextRecipe, source: Source) -> TextRecipe:
     """The recipe with the fingerprints of what it draws from: equal recipes, equal content."""
-    if source.backgrounds is None:
-        grounds = texture_fingerprint(recipe.seed, recipe.height, recipe.width)
-    else:
-        grounds = _pool(source, recipe.seed, recipe.height, recipe.width).fingerprint
+    grounds = _grounds(recipe, source)
     return replace(
         recipe,
         fonts=fingerprint(usable_faces(recipe, source)),
-        lexicon=load_lexicon(source.lexicon).fingerprint,
-        backgrounds=grounds,
+        lexicon=words_of(recipe, source).fingerprint,
+        # Textures and scenes are told by their recipe; they need not be drawn for that.
+        backgrounds=(_pool(grounds) if grounds.folder else grounds).fingerprint,
     )
 
 
@@ -53,24 +62,44 @@ def open_studio(recipe: TextRecipe, source: Source) -> Studio:
             "fonts, words or backgrounds here are not those of the recipe: all machines of a "
             "cluster need the same ones"
         )
-    words, faces = _words(recipe, source), usable_faces(recipe, source)
+    chosen, faces = words_of(recipe, source), usable_faces(recipe, source)
+    words = chosen.words
     characters = characters_needed(recipe, words)
-    typefaces = load_typefaces(faces, characters, recipe.line_pixels()[1])
+    typefaces = load_typefaces(faces, characters, _outline_size(recipe))
+    index = character_index(characters)
+    pool = _turned(_pool(_grounds(recipe, source)))
     return Studio(
         recipe=recipe,
-        faces=typefaces,
-        face_ids=tuple(face.id for face in faces),
-        caps_only=tuple(face.caps_only for face in faces),
-        script=tuple(face.style == "handwriting" for face in faces),
-        index=character_index(characters),
-        words=words,
-        lengths=np.array([len(word) for word in words]),
-        widths=np.stack(
-            [_mean_widths(typefaces.advance, characters, text) for text in _both_cases(words)], 1
+        lettering=Lettering(
+            faces=typefaces,
+            ids=tuple(face.id for face in faces),
+            kinds=Faces(
+                caps_only=tuple(face.caps_only for face in faces),
+                script=tuple(face.style == "handwriting" for face in faces),
+                plain=tuple(k for k, face in enumerate(faces) if face.style in _PLAIN),
+            ),
+            metrics=Metrics(
+                index, typefaces.advance, typefaces.kern, typefaces.box, typefaces.line
+            ),
+            widths=np.stack(
+                [_mean_widths(typefaces.advance, characters, t) for t in _both_cases(words)], 1
+            ),
         ),
-        pool=_turned(_pool(source, recipe.seed, recipe.height, recipe.width)),
-        grain=make_grain(recipe),
+        vocabulary=make_vocabulary(words, chosen.running),
+        pool=pool,
+        darkroom=open_darkroom(recipe),
+        textures=_textures(recipe, pool.images),
     )
+
+
+def _outline_size(recipe: TextRecipe) -> float:
+    """Return the line height in pixels that outlines are made for: coarser ones are drawn faster.
+
+    Where heights vary much, most lines are far lower than the tallest, on which half a pixel does
+    not show.
+    """
+    least, most = recipe.line_pixels()
+    return max(most / 2, min(most, 2 * least))
 
 
 def _both_cases(words: Sequence[str]) -> tuple[str, str]:
@@ -89,39 +118,51 @@ def _mean_widths(advance: Array, characters: str, text: str) -> Array:
     return total / len(text)
 
 
+def _textures(recipe: TextRecipe, images: Sequence[Array]) -> tuple[Array, ...]:
+    """Textures for letters: pieces of images in grey, with full contrast."""
+    found = []
+    for image in images[: _TEXTURES if recipe.texture else 1]:
+        grey = cv2.cvtColor(image[: recipe.height, : recipe.width], cv2.COLOR_BGR2GRAY)
+        low, high = int(grey.min()), int(grey.max())
+        found.append(((grey.astype(np.int32) - low) * 255 // max(high - low, 1)).astype(np.uint8))
+    return tuple(found)
+
+
 def _turned(pool: Pool) -> Pool:
     """The pool with its images in BGR."""
     images = tuple(cv2.cvtColor(image, cv2.COLOR_RGB2BGR) for image in pool.images)
     return replace(pool, images=images)
 
 
-@lru_cache(maxsize=2)
-def _pool(source: Source, seed: int, height: int, width: int) -> Pool:
-    return make_pool(source.backgrounds, seed, height, width)
+def _grounds(recipe: TextRecipe, source: Source) -> Grounds:
+    return Grounds(
+        recipe.height,
+        recipe.width,
+        recipe.seed,
+        source.backgrounds,
+        scenes=recipe.scenes > 0,
+        split=recipe.split if recipe.holds_out("backgrounds") else "",
+    )
+
+
+_pool = lru_cache(maxsize=2)(make_pool)
 
 
 @lru_cache(maxsize=4)
-def _words(recipe: TextRecipe, source: Source) -> tuple[str, ...]:
-    """The words that can be drawn in a line of the image."""
-    found = load_lexicon(source.lexicon).words
-    words = readable_words(recipe, found)
-    if len(words) < len(found):
-        longest = max(found, key=len)
-        left_out = (
-            f"{len(found) - len(words)} of {len(found)} words are too long for a line and left "
-            f"out, such as '{longest[:30]}…'"
-        )
-        if not words:
-            raise UserError(f"{source.lexicon}: {left_out}; use a larger --size or other words")
-        _warn(f"{source.lexicon}: {left_out}")
+def words_of(recipe: TextRecipe, source: Source) -> Words:
+    """The words that may be drawn; warns of those that are left out."""
+    words = choose_words(recipe, source.lexicon, source.text)
+    for warning in words.warnings:
+        _warn(warning)
     return words
 
 
 @lru_cache(maxsize=4)
 def usable_faces(recipe: TextRecipe, source: Source) -> tuple[Face, ...]:
     """The faces that have every character that may be drawn."""
-    needed = set(characters_needed(recipe, _words(recipe, source))) - {" "}
-    capitals = set("".join(needed).upper())
+    words = words_of(recipe, source).words
+    needed = set(characters_needed(recipe, words)) - {" "}
+    capitals = capitals_needed(recipe, words)
     found = _load(source.fonts)
     faces = tuple(
         face for face in found if face.characters >= (capitals if face.caps_only else needed)
@@ -138,6 +179,9 @@ def usable_faces(recipe: TextRecipe, source: Source) -> tuple[Face, ...]:
             f"{len(found) - len(faces)} of {len(found)} fonts lack characters that may be drawn "
             "and are left out"
         )
+    if recipe.holds_out("fonts"):
+        # Whole families: their faces look alike.
+        return kept("fonts", recipe.split, faces, lambda face: face.family)
     return faces
 
 

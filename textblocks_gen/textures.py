@@ -6,6 +6,7 @@ are no floats.
 
 from collections.abc import Callable, Sequence
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -69,7 +70,7 @@ def plaster(rng: Rng, height: int, width: int) -> Pixels:
     """A painted wall: uneven colour, rough surface, light from one side."""
     rough = _bumps(layered(rng, height, width, int(rng.integers(1, 4)), 2), int(rng.integers(1, 4)))
     shade = rough + (layered(rng, height, width, 8, 4) >> 3) + (ramp(rng, height, width) >> 2)
-    return _shaded(_base(rng, _WALLS), shade + grain(rng, height, width, 5))
+    return shaded(base_colour(rng, _WALLS), shade + grain(rng, height, width, 5))
 
 
 def concrete(rng: Rng, height: int, width: int) -> Pixels:
@@ -77,18 +78,18 @@ def concrete(rng: Rng, height: int, width: int) -> Pixels:
     shade = (layered(rng, height, width, 8, 4) >> 2) + (layered(rng, height, width, 5, 5) >> 2)
     pits = centred(smooth(rng, height, width, 2))
     shade += np.minimum(pits + int(rng.integers(56, 84)), 0) + (ramp(rng, height, width) >> 3)
-    return _shaded(_base(rng, _STONES), shade + grain(rng, height, width, 14))
+    return shaded(base_colour(rng, _STONES), shade + grain(rng, height, width, 14))
 
 
 def granite(rng: Rng, height: int, width: int) -> Pixels:
     """Polished stone: grains of three minerals."""
-    base = _base(rng, _STONES)
+    base = base_colour(rng, _STONES)
     mineral = centred(smooth(rng, height, width, 1)) + centred(smooth(rng, height, width, 2))
     dark, light = (int(part) for part in rng.integers(4, 12, 2))
     # Soft steps: the edges of grains are not as hard as those of letters.
     shade = np.clip(mineral + 30, -8, 0) * dark // 2 + np.clip(mineral - 40, 0, 8) * light // 2
     shade = shade + (mineral >> 3) + (ramp(rng, height, width) >> 3)
-    return _shaded(base, shade + grain(rng, height, width, 12))
+    return shaded(base, shade + grain(rng, height, width, 12))
 
 
 def marble(rng: Rng, height: int, width: int) -> Pixels:
@@ -98,8 +99,8 @@ def marble(rng: Rng, height: int, width: int) -> Pixels:
     clouds = layered(rng, height, width, 7, 5)
     sign = -1 if rng.integers(4) else 1
     shade = sign * thin * (clouds + 128 >> 4) // 10 + (clouds >> 2)
-    base = _base(rng, (*_PAPERS[:3], *_STONES))
-    return _shaded(base, shade + grain(rng, height, width, 4))
+    base = base_colour(rng, (*_PAPERS[:3], *_STONES))
+    return shaded(base, shade + grain(rng, height, width, 4))
 
 
 def wood(rng: Rng, height: int, width: int) -> Pixels:
@@ -132,25 +133,25 @@ def paper(rng: Rng, height: int, width: int) -> Pixels:
         columns = (np.arange(width, dtype=np.int32)[None, :] - width // 2) * across
         side = np.clip((columns + rows >> 5) + offset * 4, -8, 8).astype(np.int16)
         shade += np.clip(side, -3, 3) * 2 - np.maximum(0, 6 - np.abs(side)) * 2
-    return _shaded(_base(rng, _PAPERS), shade + grain(rng, height, width, 8))
+    return shaded(base_colour(rng, _PAPERS), shade + grain(rng, height, width, 8))
 
 
 def tiles(rng: Rng, height: int, width: int) -> Pixels:
     """Square tiles, each a little different, with joints."""
     side = int(rng.integers(40, 130))
-    return _laid(rng, height, width, _base(rng, _TILES), (side, side), staggered=False)
+    return _laid(rng, height, width, base_colour(rng, _TILES), (side, side), staggered=False)
 
 
 def bricks(rng: Rng, height: int, width: int) -> Pixels:
     """Courses of bricks, each shifted by half a brick."""
     tall = int(rng.integers(22, 52))
-    return _laid(rng, height, width, _base(rng, _BRICKS), (tall, tall * 3), staggered=True)
+    return _laid(rng, height, width, base_colour(rng, _BRICKS), (tall, tall * 3), staggered=True)
 
 
 def gradient(rng: Rng, height: int, width: int) -> Pixels:
     """Paint, print or sky: one colour that runs into another."""
-    first = _base(rng, _PAINTS)
-    other = _base(rng, _PAINTS) if rng.integers(3) == 0 else _offset(first, 40)
+    first = base_colour(rng, _PAINTS)
+    other = base_colour(rng, _PAINTS) if rng.integers(3) == 0 else _offset(first, 40)
     shade = ramp(rng, height, width) + (layered(rng, height, width, 8, 3) >> 3)
     return _mixed((first, other), shade + grain(rng, height, width, 5))
 
@@ -170,8 +171,8 @@ def metal(rng: Rng, height: int, width: int) -> Pixels:
     """Brushed sheet: long scratches, and the light of a room."""
     scratches = centred(smooth(rng, height, width, 0, 7)) >> 2
     light = layered(rng, 1, width, 8, 3) + ramp(rng, height, width) >> 1
-    colour = _base(rng, ((164, 168, 172), (120, 124, 128), (176, 160, 130), (84, 92, 104)))
-    return _shaded(colour, scratches + light + grain(rng, height, width, 5))
+    colour = base_colour(rng, ((164, 168, 172), (120, 124, 128), (176, 160, 130), (84, 92, 104)))
+    return shaded(colour, scratches + light + grain(rng, height, width, 5))
 
 
 def cloth(rng: Rng, height: int, width: int) -> Pixels:
@@ -182,7 +183,9 @@ def cloth(rng: Rng, height: int, width: int) -> Pixels:
     threads = ((down + across) % 2 * 2 - 1) * int(rng.integers(6, 16))
     uneven = centred(smooth(rng, height, width, 1, 4)) >> 3
     folds = layered(rng, height, width, 7, 2) >> 2
-    return _shaded(_base(rng, _CLOTHS), threads + uneven + folds + grain(rng, height, width, 10))
+    return shaded(
+        base_colour(rng, _CLOTHS), threads + uneven + folds + grain(rng, height, width, 10)
+    )
 
 
 Texture = Callable[[Rng, int, int], Pixels]
@@ -211,11 +214,11 @@ def _laid(
     mortar = np.minimum(from_top, from_left) < joint
     light = (ramp(rng, height, width) >> 2) + grain(rng, height, width, 10 if staggered else 4)
     rough = layered(rng, height, width, 3, 3) >> 2
-    grey = _base(rng, _STONES[:3])
-    return np.where(mortar[..., None], _shaded(grey, light + rough), _shaded(base, surface + light))
+    grey = base_colour(rng, _STONES[:3])
+    return np.where(mortar[..., None], shaded(grey, light + rough), shaded(base, surface + light))
 
 
-def _base(rng: Rng, colours: Sequence[Colour]) -> Colour:
+def base_colour(rng: Rng, colours: Sequence[Colour]) -> Colour:
     """One of the colours, a little off."""
     colour = colours[int(rng.integers(len(colours)))]
     all_over = min(int(rng.integers(-14, 15)), _WHITEST - max(colour))
@@ -246,13 +249,12 @@ def _bumps(surface: Field, strength: int) -> Field:
     return light * strength >> 3
 
 
-def _shaded(colour: Colour, shade: Field) -> Pixels:
+def shaded(colour: Colour, shade: Field) -> Pixels:
     """A colour under light and shadow: 0 leaves it, -128 makes it black."""
     table = np.arange(256, dtype=np.int32)[:, None] * np.array(colour, np.int32) + 64 >> 7
     # Highlights are compressed, as cameras do, so that white things keep their structure.
     table = np.where(table > _SHOULDER, _SHOULDER + (table - _SHOULDER) // 4, table)
-    pixels: Pixels = np.clip(table, 0, 255).astype(np.uint8)[np.clip(shade + 128, 0, 255)]
-    return pixels
+    return _looked_up(np.clip(table, 0, 255), shade)
 
 
 def _mixed(colours: Sequence[Colour], shade: Field) -> Pixels:
@@ -261,5 +263,10 @@ def _mixed(colours: Sequence[Colour], shade: Field) -> Pixels:
     left, part = where // 255, where % 255
     all_colours = np.array([*colours, colours[-1]], np.int32)
     table = all_colours[left[:, 0]] * (255 - part) + all_colours[left[:, 0] + 1] * part
-    pixels: Pixels = (table // 255).astype(np.uint8)[np.clip(shade + 128, 0, 255)]
-    return pixels
+    return _looked_up(table // 255, shade)
+
+
+def _looked_up(table: NDArray[np.int32], shade: Field) -> Pixels:
+    """Look shades -128 … 127 up in a table of colours, (256, 3)."""
+    index = cv2.cvtColor(np.clip(shade + 128, 0, 255).astype(np.uint8), cv2.COLOR_GRAY2RGB)
+    return np.asarray(cv2.LUT(index, table.astype(np.uint8)[None]))

@@ -5,19 +5,21 @@ a memory map, so 1,317 fonts cost no more than 20 when a sample is drawn.
 """
 
 import hashlib
+import io
 import math
-import os
-import shutil
+import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 
 import cv2
 import numpy as np
 import uharfbuzz as hb
 
 from fonts import Face, fingerprint
-from fonts.places import cache_folder
+from fonts.metrics import open_font
+from fonts.outlines import BROKEN
+from fonts.places import SEAL_BYTES, recall_mapped, remember
+from ivl_shards.errors import UserError
 from ivl_shards.schema import Array
 
 _VERSION = 4
@@ -31,6 +33,9 @@ _LAYING = 1 / 8
 _FEATURES = {"kern": True, "liga": False, "clig": False, "calt": False, "dlig": False}
 # Beyond, a table of all pairs would be too large; texts are then set without kerning.
 _MOST_KERNED = 256
+_MOST_KERN = 1.0
+# In em; the second is for fonts whose space is missing or wider than that.
+_WIDEST_SPACE, _SPACE = 4.0, 0.25
 
 
 @dataclass(frozen=True)
@@ -63,31 +68,39 @@ def load_typefaces(faces: Sequence[Face], characters: str, largest: float) -> Ty
     """
     # In steps of half an octave, so that images of nearly the same size share the cache.
     tolerance = 2.0 ** (math.floor(2 * math.log2(_TOLERANCE / largest)) / 2)
-    name = f"{_VERSION}\n{fingerprint(faces)}\n{characters}\n{hb.__version__}\n{tolerance}"
-    folder = cache_folder() / f"typefaces-{hashlib.sha256(name.encode()).hexdigest()[:24]}"
-    if not folder.is_dir():
+    key = f"{_VERSION}\n{fingerprint(faces)}\n{characters}\n{hb.__version__}\n{tolerance}"
+    name = f"typefaces-{hashlib.sha256(key.encode()).hexdigest()[:24]}.arrays"
+    stored = recall_mapped(name)
+    if stored is None:  # or damaged: then it is replaced
         made = make_typefaces(faces, characters, tolerance)
-        if not _remember(made, folder):
+        remember(name, _packed(made))
+        stored = recall_mapped(name)
+        if stored is None:  # there is no room for a cache
             return made
-    # Plain arrays over the maps: the map's own class makes each row ten times as dear.
-    return Typefaces(**{
-        f.name: np.load(folder / f"{f.name}.npy", mmap_mode="r").view(np.ndarray)
-        for f in fields(Typefaces)
-    })  # fmt: skip
+    return _unpacked(stored)
 
 
-def _remember(made: Typefaces, folder: Path) -> bool:
-    """Put the arrays into the cache if that is possible."""
-    temporary = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
-    try:
-        temporary.mkdir(parents=True)
-        for f in fields(Typefaces):
-            np.save(temporary / f"{f.name}.npy", getattr(made, f.name))
-        temporary.rename(folder)
-    except OSError:
-        shutil.rmtree(temporary, ignore_errors=True)
-        return folder.is_dir()  # another process was faster
-    return True
+def _packed(made: Typefaces) -> bytes:
+    """Return all arrays as npy files one after the other, each aligned like the first."""
+    file = io.BytesIO()
+    for f in fields(Typefaces):
+        np.save(file, getattr(made, f.name), allow_pickle=False)
+        file.write(bytes(-file.tell() % SEAL_BYTES))
+    return file.getvalue()
+
+
+def _unpacked(stored: mmap.mmap) -> Typefaces:
+    """Return the arrays of a file in the cache, without copying them."""
+    stored.seek(SEAL_BYTES)
+    arrays = {}
+    for f in fields(Typefaces):
+        np.lib.format.read_magic(stored)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(stored)
+        start, count = stored.tell(), math.prod(shape)
+        arrays[f.name] = np.frombuffer(stored, dtype, count, start).reshape(shape)
+        stop = start + count * dtype.itemsize
+        stored.seek(stop + -stop % SEAL_BYTES)
+    return Typefaces(**arrays)
 
 
 def make_typefaces(faces: Sequence[Face], characters: str, tolerance: float) -> Typefaces:
@@ -100,13 +113,16 @@ def make_typefaces(faces: Sequence[Face], characters: str, tolerance: float) -> 
     kern = np.zeros((len(faces), count, count) if kerned else (len(faces), 1, 1), np.float32)
     box = np.zeros((len(faces), count, 4), np.float32)
     for f, face in enumerate(faces):
-        font = hb.Font(hb.Face(hb.Blob.from_file_path(str(face.path)), face.index))
+        font = _open(face)
         em = font.face.upem
         for a, character in enumerate(characters):
             glyph = font.get_nominal_glyph(ord(character)) or 0
-            box[f, a] = pen.draw(font, glyph, em)
+            if glyph or character != " ":  # else a space would be drawn as the box for the missing
+                box[f, a] = pen.draw(font, glyph, em)
             glyphs.append(len(pen.contours) - 1)
             advance[f, a] = font.get_glyph_h_advance(glyph) / em
+        if not 0 < advance[f, 0] <= _WIDEST_SPACE:
+            advance[f, 0] = _SPACE
         if kerned:
             kern[f] = _kerning(font, characters, advance[f], em)
     return Typefaces(
@@ -118,6 +134,13 @@ def make_typefaces(faces: Sequence[Face], characters: str, tolerance: float) -> 
         box=box,
         line=_line_extents(box, characters),
     )
+
+
+def _open(face: Face) -> hb.Font:
+    try:
+        return open_font(face.path, face.index)
+    except BROKEN as error:  # it was good when it was screened
+        raise UserError(f"{face.path}: does not open any more: {error}; run again") from None
 
 
 def _line_extents(box: Array, characters: str) -> Array:
@@ -145,6 +168,8 @@ def _kerning(font: hb.Font, characters: str, advance: Array, em: int) -> Array:
         added[a, b] = position.x_advance / em - advance[a]
     # Widths are rounded differently in shaping and in the tables of some fonts.
     added[np.abs(added) < 1e-3] = 0
+    # No real font moves letters by an em (the catalogue's by 0.63 at most): a damaged table.
+    added[np.abs(added) > _MOST_KERN] = 0
     return added
 
 

@@ -1,17 +1,42 @@
 """Warp: a small perspective or affine transform that puts a block into the image."""
 
 import numpy as np
+from numba import njit
 
 from ivl_shards.schema import Array
-from textblocks_gen.geometry import Point, from_page, square_to_quad, turned
+from textblocks_gen.geometry import page_to_quad, turn_points
+from textblocks_gen.look import Bend
+from textblocks_gen.raster import STRAIGHT
 from textblocks_gen.recipe import TextRecipe
 
 # Kept free at the image's edge, for shadows and outlines.
 MARGIN = 5.0
 _HALVINGS = 6
+# Twice the greatest value of t (1 - t) (1 - 2 t) between 0 and 1, rounded up.
+_WAVE = 0.1926
 
 AFFINE, PERSPECTIVE = 0, 1
 KINDS = ("affine", "perspective")
+
+
+def bend_page(bend: Bend | None, size: tuple[float, float], height: float) -> tuple[Array, float]:
+    """Return the polynomial of a bend for `Place`, and by how much the page grows in height.
+
+    height: mean of the lines. No point is moved up.
+    """
+    if bend is None:
+        return STRAIGHT, 0.0
+    # A short line bends less than a long one: its letters must not fan out.
+    by = min(bend.strength * height, 0.12 * size[0])
+    arc_down, wave = (
+        (0.0, 4 * by, -4 * by, 0.0),
+        (by / 2, by / _WAVE, -3 * by / _WAVE, 2 * by / _WAVE),
+    )
+    arc_up, back = (
+        (by, -4 * by, 4 * by, 0.0),
+        (by / 2, -by / _WAVE, 3 * by / _WAVE, -2 * by / _WAVE),
+    )
+    return np.array([1 / size[0], *(arc_up, arc_down, wave, back)[bend.kind]]), by
 
 
 def draw_warp(
@@ -25,39 +50,52 @@ def draw_warp(
     """
     turn, lean, kind, short, side, across, down = rng.random(7).tolist()
     perspective = kind < recipe.perspective
-    degrees, shear = recipe.rotation * (2 * turn - 1), recipe.shear * (2 * lean - 1)
-    shortened = recipe.foreshortening * short if perspective else 0.0
+    warp = (
+        recipe.rotation * (2 * turn - 1),
+        recipe.shear * (2 * lean - 1),
+        recipe.foreshortening * short if perspective else 0.0,
+    )
     room = (recipe.width - 2 * MARGIN, recipe.height - 2 * MARGIN)
+    quad = place_page(size, room, warp, int(side * 4), (across, down))
+    return page_to_quad(quad, *size), PERSPECTIVE if perspective else AFFINE
+
+
+@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def place_page(
+    size: tuple[float, float], room: tuple[float, float], warp: tuple[float, float, float],
+    side: int, at: tuple[float, float],
+) -> Array:  # fmt: skip
+    """Return where the corners of a page lie in the image, (4, 2).
+
+    warp: degrees, shear, and by how much one side is shortened. at: from 0 to 1, across and down.
+    """
+    corners = np.empty((4, 2))
     strength = 1.0
     for halving in range(_HALVINGS + 1):
         strength = 0.5**halving if halving < _HALVINGS else 0.0
-        corners = _foreshortened(size, shortened * strength, int(side * 4))
-        corners = turned(corners, degrees * strength, shear * strength)
-        wide, tall = _extent(corners)
+        foreshorten(corners, size, warp[2] * strength, side)
+        turn_points(corners, warp[0] * strength, warp[1] * strength)
+        wide, tall = np.ptp(corners[:, 0]), np.ptp(corners[:, 1])
         if wide <= room[0] and tall <= room[1]:
             break
     shrink = min(1.0, room[0] / wide, room[1] / tall)
-    left, top = min(x for x, _ in corners), min(y for _, y in corners)
-    dx = MARGIN + across * (room[0] - wide * shrink)
-    dy = MARGIN + down * (room[1] - tall * shrink)
-    quad = [((x - left) * shrink + dx, (y - top) * shrink + dy) for x, y in corners]
-    return from_page(square_to_quad(quad), *size), PERSPECTIVE if perspective else AFFINE
+    left, top = corners[:, 0].min(), corners[:, 1].min()
+    for k in range(4):
+        x, y = corners[k]
+        corners[k, 0] = (x - left) * shrink + MARGIN + at[0] * (room[0] - wide * shrink)
+        corners[k, 1] = (y - top) * shrink + MARGIN + at[1] * (room[1] - tall * shrink)
+    return corners
 
 
-def _foreshortened(size: tuple[float, float], by: float, side: int) -> list[Point]:
-    """Corners of the block about its centre, one of its four sides shortened."""
+@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def foreshorten(corners: Array, size: tuple[float, float], by: float, side: int) -> None:
+    """Write the corners of a page about its centre, one of its four sides shortened."""
     x, y = size[0] / 2, size[1] / 2
     if side % 2 == 0:
         # A single line is far wider than high: by the same share its letters would fan out.
         by *= min(1.0, 2 * y / x)
-    corners = [(-x, -y), (x, -y), (x, y), (-x, y)]
+    corners[0, 0], corners[0, 1], corners[1, 0], corners[1, 1] = -x, -y, x, -y
+    corners[2, 0], corners[2, 1], corners[3, 0], corners[3, 1] = x, y, -x, y
     for k in (side, (side + 1) % 4):
-        cx, cy = corners[k]
         # Sides 0 and 2 are horizontal: their ends move sideways, those of 1 and 3 up or down.
-        corners[k] = (cx * (1 - by), cy) if side % 2 == 0 else (cx, cy * (1 - by))
-    return corners
-
-
-def _extent(points: list[Point]) -> tuple[float, float]:
-    xs, ys = [x for x, _ in points], [y for _, y in points]
-    return max(xs) - min(xs), max(ys) - min(ys)
+        corners[k, side % 2] *= 1 - by

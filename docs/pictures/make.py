@@ -41,6 +41,19 @@ def text_blocks(folder: Path) -> Image.Image:
     return strip(open_dataset(folder / "text.h5"), [3, 10], 1, "lines")
 
 
+def text_sheet(style: str) -> Callable[[Path], Image.Image]:
+    """Return what makes a sheet of blocks in a style."""
+
+    def sheet(folder: Path) -> Image.Image:
+        recipe = TextRecipe((1, 2, 3, 4), 24, seed=7, style=style, height=192, width=256)
+        stream = textblocks_gen.stream(recipe)
+        tiles = [np.asarray(stream[row].image) for row in range(24)]
+        rows = [np.hstack(tiles[k : k + 6]) for k in range(0, 24, 6)]
+        return Image.fromarray(np.vstack(rows))
+
+    return sheet
+
+
 def icdar(folder: Path) -> Image.Image:
     draw_streets(folder / "icdar")
     plan = icdar_blocks.plan_dataset(icdar_blocks.group_split(folder / "icdar", "test"))
@@ -118,6 +131,8 @@ def first(dataset: Dataset, count: int) -> Sample:
 
 PICTURES: dict[str, Callable[[Path], Image.Image]] = {
     "text-blocks": text_blocks,
+    "text-paper": text_sheet("paper"),
+    "text-scene": text_sheet("scene"),
     "icdar-blocks": icdar,
     "toy-shapes": toy,
     "coloured-shapes": coloured,

@@ -1,0 +1,48 @@
+"""Charset: the characters that texts may be made of."""
+
+from collections.abc import Sequence
+
+from ivl_shards.errors import UserError
+
+# All charsets have ASCII: digits and marks are the same everywhere, and signs mix scripts.
+_RANGES = {
+    "ascii": (),
+    "latin-1": ((0xA1, 0xFF),),
+    "greek": ((0x370, 0x3FF),),
+    "cyrillic": ((0x400, 0x45F), (0x490, 0x491)),
+}
+CHARSETS = tuple(_RANGES)
+
+
+def parse_charset(text: str) -> tuple[str, ...]:
+    """Return the charsets that a list such as `latin-1,greek` names, in our order."""
+    named = {part.strip() for part in text.lower().split(",")} - {""}
+    unknown = sorted(named - set(CHARSETS))
+    if unknown:
+        raise UserError(f"--charset '{unknown[0]}': give some of {', '.join(CHARSETS)}")
+    return tuple(charset for charset in CHARSETS if charset in named) or ("ascii",)
+
+
+def is_in(charset: str, word: str) -> bool:
+    """Tell whether all characters of a word are in a charset.
+
+    >>> is_in("ascii", "naive"), is_in("ascii", "naïve"), is_in("latin-1", "naïve")
+    (True, False, True)
+    """
+    return word.isascii() or all(_has(parse_charset(charset), character) for character in word)
+
+
+def _has(charsets: Sequence[str], character: str) -> bool:
+    if character.isascii():
+        return True
+    code = ord(character)
+    return any(a <= code <= b for charset in charsets for a, b in _RANGES[charset])
+
+
+def charset_of(word: str) -> str | None:
+    """Return the smallest charset that a word fits in, to be suggested; None if there is none.
+
+    >>> charset_of("мир"), charset_of("漢字")
+    ('cyrillic', None)
+    """
+    return next((charset for charset in CHARSETS if is_in(charset, word)), None)

@@ -1,33 +1,34 @@
 """Bench: from a configuration to a result, and from weights to scores."""
 
 import hashlib
-import json
 import re
-import shutil
+from collections.abc import Collection
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from benchmark.data import open_part
 from benchmark.decoding import Decoding
 from benchmark.evaluation import evaluate
-from benchmark.models import InductiveModel, Model, build_model
+from benchmark.files import write_json
+from benchmark.models import MODELS, InductiveModel, Model, build_model
+from benchmark.models.line_reader import LineReader
+from benchmark.models.reader import alphabet_name
+from benchmark.options import is_number
 from benchmark.processes import Processes
-from benchmark.run import (
-    Config,
-    RunFolder,
-    config_from_json,
-    open_folder,
-    read_json,
-    surroundings,
-    write_json,
-)
+from benchmark.result_file import read_result
+from benchmark.run import Config, RunFolder, config_from_json, hold_folder, surroundings
 from benchmark.tasks import Part, Task, find_task
-from benchmark.training import train, trained_weights
-from benchmark.weights import load_into, load_tensors, save_tensors
+from benchmark.tasks.text_blocks import ALPHABETS
+from benchmark.training import read_log, train, trained_weights
+from benchmark.weights import check_fit, load_into, load_tensors, read_about, save_tensors
 from ivl_shards import UserError
+from ivl_shards.disk import write_whole
+from ivl_shards.errors import did_you_mean
 from ivl_shards.progress import show_progress
 from ivl_shards.reader import Dataset
 from ivl_shards.recipe import require
@@ -52,28 +53,29 @@ def run_one(
             "processes: choose another with --set batch=…"
         )
     folder = RunFolder(out / config.name)
-    if processes.first:
-        folder = open_folder(folder.path, config)
-        open_part(task, task.train, data)  # made by one, opened by all
-        open_part(task, task.test, data)
-    processes.wait()
-    if not _is_scored(folder, changes):
-        model = _trained(config, task, data, folder, processes, save_every, quiet, init)
-        decoding.apply(model)
+    with ExitStack() as held:
         if processes.first:
-            result = _result(config, changes, task, data, folder, model, processes, quiet)
-            write_json(folder.result, result)
+            held.enter_context(hold_folder(folder.path, config))
+            open_part(task, task.train, data)  # made by one, opened by all
+            open_part(task, task.test, data)
         processes.wait()
-    result = read_json(folder.result)
-    if processes.first and results is not None:
-        _copy_result(folder, results / f"{config.name}.json")
-    return dict(result)
+        if not _is_scored(folder, changes):
+            model = _trained(config, task, data, folder, processes, save_every, quiet, init)
+            decoding.apply(model)
+            if processes.first:
+                result = _result(config, changes, task, data, folder, model, processes, quiet)
+                write_json(folder.result, result)
+            processes.wait()
+        result = read_result(folder.result)
+        if processes.first and results is not None:
+            _copy_result(folder, results / f"{config.name}.json")
+    return result
 
 
 def _copy_result(folder: RunFolder, to: Path) -> None:
     try:
         to.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(folder.result, to)
+        write_whole(to, folder.result.read_bytes())
     except OSError as error:
         raise UserError(
             f"{to}: cannot be written ({error.strerror}): the result itself is {folder.result}"
@@ -87,15 +89,15 @@ def keep_result(result: dict[str, Any], folder: Path) -> Path:
     path = folder / (re.sub(r"[^\w.=]+", "-", "-".join(map(str, parts))) + ".json")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_json(path, result)
     except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror})") from None
+        raise UserError(f"{folder}: cannot be made ({error.strerror})") from None
+    write_json(path, result)
     return path
 
 
 def _is_scored(folder: RunFolder, changes: tuple[str, ...]) -> bool:
     """Whether there is a result; one with other decoding is of no use."""
-    return folder.result.exists() and read_json(folder.result)["changes"] == list(changes)
+    return folder.result.exists() and read_result(folder.result)["changes"] == list(changes)
 
 
 def _trained(
@@ -142,12 +144,12 @@ def _result(
     test = open_part(task, task.test, data)
     with show_progress(len(test), quiet) as report:
         evaluation = evaluate(task, model, test, processes.device, report)
-    about = load_tensors(folder.weights)[1]
+    about = read_about(folder.weights)
     return {
         "config": config.to_json(),
         "changes": list(changes),
         "parameters": sum(p.numel() for p in model.parameters()),
-        "training_seconds": round(about["seconds"], 1),
+        "training_seconds": round(_seconds(about, folder.weights), 1),
         "processes": processes.world,
         "data": {
             part.split: open_part(task, part, data).attributes["content_sha256"]
@@ -163,8 +165,7 @@ def kept_curve(folder: RunFolder) -> list[dict[str, float]]:
     """The log, thinned; where a run went on, what had been logged beyond its checkpoint does not
     count."""
     kept: list[dict[str, float]] = []
-    for text in folder.log.read_text("utf-8").splitlines():
-        line = json.loads(text)
+    for line in read_log(folder.log):
         while kept and kept[-1]["step"] >= line["step"]:
             kept.pop()
         kept.append(line)
@@ -180,9 +181,23 @@ def starting_weights(name: str, model: Model) -> tuple[Path, str]:
     the run that it is of and its checksum. Weights of another model are refused."""
     path = find_weights(name)
     tensors, config = _load_weights(path)
+    require_alphabet(model, config, path)
     load_into(model, tensors, path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     return path, f"{config.name} sha256:{digest[:16]}"
+
+
+def require_alphabet(model: Model, config: Config, path: Path) -> None:
+    """Refuse weights of a line reader whose symbols are not those of a model."""
+    if not isinstance(model, LineReader) or config.model != "inductive":
+        return
+    name = alphabet_name(find_task(config.task), config.training.model)
+    if ALPHABETS.get(name, find_task(config.task).alphabet) != model.alphabet:
+        own = next((k for k, v in ALPHABETS.items() if v == model.alphabet), "another")
+        raise UserError(
+            f"{path}: reads the alphabet '{name}', not '{own}': "
+            "train a model for it anew, or use --set alphabet=…"
+        )
 
 
 def packed_weights() -> list[Path]:
@@ -194,23 +209,28 @@ def find_weights(name: str) -> Path:
     """The file of weights that a user means: a run's folder, a file, or the name of one that
     comes with the project."""
     path = Path(name)
-    if path.is_dir():
-        path = RunFolder(path).weights
-        if not path.exists():
-            raise UserError(f"{name}: no finished run: give the same ivl-bench run again")
-        return path
-    if path.exists():
-        return path
+    try:
+        if path.is_dir():
+            path = RunFolder(path).weights
+            if not path.exists():
+                raise UserError(f"{name}: no finished run: give the same ivl-bench run again")
+            return path
+        if path.exists():
+            return path
+    except OSError as error:  # too long a name, no right to look
+        raise UserError(f"{name[:100]}: cannot be read ({error.strerror})") from None
     packed = {p.stem: p for p in packed_weights()}
     if name in packed:
         return packed[name]
-    known = f"; {', '.join(packed)} come along" if packed else ""
-    raise UserError(f"{name}: no such run or file of weights{known}")
+    hint = did_you_mean(name, packed)
+    raise UserError(
+        f"{name}: no such run or file of weights{hint}: bundled are {', '.join(packed)}"
+    )
 
 
-def load_reader(path: Path) -> tuple[Task, InductiveModel]:
-    """A model that reads line by line."""
-    config, model = load_model(path)
+def load_reader(path: Path, named: Collection[str] = ()) -> tuple[Task, InductiveModel]:
+    """A model that reads line by line; see `load_model`."""
+    config, model = load_model(path, named)
     task = find_task(config.task)
     if task.kind != "reading" or not isinstance(model, InductiveModel):
         raise UserError(
@@ -221,10 +241,10 @@ def load_reader(path: Path) -> tuple[Task, InductiveModel]:
 
 def evaluate_weights(
     path: Path, counts: tuple[int, ...] | None, n: int, data: Path, device: torch.device,
-    quiet: bool, decoding: Decoding,
+    quiet: bool, decoding: Decoding, named: Collection[str] = (),
 ) -> dict[str, Any]:  # fmt: skip
     """Score a file of weights on the test set, or on one of other lengths."""
-    config, model = load_model(path)
+    config, model = load_model(path, named)
     task = find_task(config.task)
     decoding.apply(model)
     test = _test_set(task, counts, n, data)
@@ -239,12 +259,46 @@ def evaluate_weights(
     }
 
 
-def load_model(path: Path) -> tuple[Config, Model]:
-    """A trained model from its file of weights."""
+def load_model(path: Path, named: Collection[str] = ()) -> tuple[Config, Model]:
+    """Load a trained model from its file of weights.
+
+    The model that the file names must be a built-in one, or one of those `named` by the user
+    (`package.module:Class`), whose code is then imported: a name in a file imports nothing.
+    """
     tensors, config = _load_weights(path)
-    model = build_model(config.model, find_task(config.task), config.preset, config.training.model)
+    if config.model not in MODELS and config.model not in named:
+        raise UserError(
+            f"{path}: weights of '{config.model}', which is no model of ivl-bench: if you trust "
+            f"its code, give --model {config.model}"
+        )
+    try:
+        if config.model in MODELS:
+            # Without any values first: nothing is allocated for sizes that the file's own
+            # tensors do not have.
+            with torch.device("meta"), _WithoutValues():
+                check_fit(_build(config), tensors, path)
+        model = _build(config)
+    except UserError as error:
+        where = "" if str(error).startswith(str(path)) else f"{path}: "
+        raise UserError(f"{where}{error}") from None
     load_into(model, tensors, path)
     return config, model
+
+
+class _WithoutValues(TorchFunctionMode):
+    """Within, weights are not drawn: where there are no values, torch would import its compiler
+    for that, which takes seconds."""
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        if getattr(function, "__name__", "") in ("normal_", "kaiming_normal_"):
+            return args[0] if args else kwargs["tensor"]
+        return function(*args, **(kwargs or {}))
+
+
+def _build(config: Config) -> Model:
+    return build_model(config.model, find_task(config.task), config.preset, config.training.model)
 
 
 def _load_weights(path: Path) -> tuple[dict[str, Tensor], Config]:
@@ -252,6 +306,14 @@ def _load_weights(path: Path) -> tuple[dict[str, Tensor], Config]:
     if "config" not in about:
         raise UserError(f"{path}: a checkpoint, not weights: give the run's folder")
     return tensors, config_from_json(about["config"], path)
+
+
+def _seconds(about: dict[str, Any], path: Path) -> float:
+    """How long a training took, out of its weights."""
+    seconds: Any = about.get("seconds")
+    if not is_number(seconds, 0, 1e12):
+        raise UserError(f"{path}: does not say how long its training took")
+    return float(seconds)
 
 
 def _test_set(task: Task, counts: tuple[int, ...] | None, n: int, data: Path) -> Dataset:

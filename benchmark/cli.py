@@ -9,10 +9,13 @@ ivl-bench tasks
 """
 
 import json
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import click
 import torch
+from PIL import Image
 
 from benchmark.baselines.engines import ENGINES
 from benchmark.baselines.ocr import PLACES, evaluate_ocr
@@ -30,7 +33,7 @@ from benchmark.figure import draw_steps
 from benchmark.models import ABOUT, build_model
 from benchmark.presets import PRESETS, parse_change, training_for
 from benchmark.processes import join_processes
-from benchmark.reading import open_picture, read_picture
+from benchmark.reading import FORMATS, open_picture, read_picture
 from benchmark.report import find_entries, write_page
 from benchmark.results import (
     read_remarks,
@@ -44,6 +47,8 @@ from benchmark.run import Config
 from benchmark.tasks import TASKS, find_task
 from ivl_shards import UserError
 from ivl_shards.counts import format_counts
+from ivl_shards.disk import write_whole
+from ivl_shards.errors import did_you_mean
 from ivl_shards.options import Counts, run, version_option
 from ivl_shards.progress import show_progress
 from ivl_shards.recipe import require
@@ -56,6 +61,9 @@ _LEXICON = click.option("--lexicon", metavar="FILE|default",
 _BEAM = click.option("--beam", type=int, metavar="N",
                      help="Reading: search with a beam of this width, by default greedily, or "
                      "32 wide with a lexicon.")
+_NAMED = click.option("--model", "named", multiple=True, metavar="MODULE:CLASS",
+                      help="Import this class of yours if weights are of it; a name in a file "
+                      "imports nothing.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 # fmt: on
 
@@ -67,7 +75,19 @@ def use_threads(threads: int | None) -> None:
         torch.set_num_threads(threads)
 
 
-@click.group(epilog="Example: ivl-bench run --model inductive")
+class _Limits(click.Group):
+    """Commands that end in one line where torch finds no more memory."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except RuntimeError as error:
+            if "memory" not in str(error):
+                raise  # a bug
+            raise MemoryError from None
+
+
+@click.group(cls=_Limits, epilog="Example: ivl-bench run --model inductive")
 @version_option()
 def cli() -> None:
     """Train models on short visual sequences and score them on long ones."""
@@ -115,6 +135,8 @@ def run_command(
     Example: ivl-bench run --model inductive --task coloured-shapes
     """
     require(seeds >= 1, f"--seeds {seeds}: at least 1")
+    require(0 <= seed < 2**62, f"--seed {seed}: a whole number from 0 on")
+    require(save_every >= 0, f"--save-every {save_every:g}: 0 or more seconds")
     use_threads(threads)
     task = find_task(task_name)
     training = training_for(task, name, preset, dict(map(parse_change, changes)))
@@ -140,8 +162,9 @@ def run_command(
 # fmt: off
 @cli.command("eval")
 @click.argument("weights", metavar="RUN|WEIGHTS", type=str, required=False)
-@click.option("--model", "engine", type=click.Choice(list(ENGINES)),
-              help="Instead of weights: RapidOCR (ocr) or Tesseract, on the blocks of a task.")
+@click.option("--model", "name", metavar="NAME|MODULE:CLASS",
+              help="Instead of weights: ocr (RapidOCR) or tesseract, on the blocks of a task. With "
+              "weights: the class of yours that they are of; a name in a file imports nothing.")
 @click.option("--task", "task_name", default="icdar-blocks", show_default=True,
               help="With --model: what to read.")
 @click.option("--on", "place", type=click.Choice(PLACES), default="scenes", show_default=True,
@@ -161,7 +184,7 @@ def run_command(
 @click.option("--quiet", is_flag=True, help="Print nothing but the table and errors.")
 # fmt: on
 def eval_command(
-    weights: str | None, engine: str | None, task_name: str, place: str,
+    weights: str | None, name: str | None, task_name: str, place: str,
     counts: tuple[int, ...] | None, n: int, results: Path | None, data: Path, device: str,
     threads: int | None, lexicon: str | None, beam: int | None, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
@@ -173,17 +196,21 @@ def eval_command(
 
     Example: ivl-bench eval --model ocr --task icdar-blocks
     """
-    require((weights is None) != (engine is None), "give either RUN|WEIGHTS or --model")
+    require(weights is not None or name is not None, "give RUN|WEIGHTS or --model")
     require(n >= 1, f"--n {n}: at least 1")
     use_threads(threads)
     decoding = Decoding(lexicon, beam)
-    if engine is not None:
-        result = evaluate_ocr(engine, place, find_task(task_name), data, decoding, quiet)
+    if weights is None:
+        assert name is not None
+        hint = did_you_mean(name, ENGINES)
+        require(name in ENGINES, f"--model {name}{hint}: without weights, {' or '.join(ENGINES)}")
+        result = evaluate_ocr(name, place, find_task(task_name), data, decoding, quiet)
     else:
-        assert weights is not None
+        require(name not in ENGINES, "give either RUN|WEIGHTS or --model ocr")
+        named = () if name is None else (name,)
         with join_processes(device) as processes:
             result = evaluate_weights(
-                find_weights(weights), counts, n, data, processes.device, quiet, decoding
+                find_weights(weights), counts, n, data, processes.device, quiet, decoding, named
             )
     if results is not None:
         keep_result(result, results)
@@ -198,6 +225,7 @@ def eval_command(
 @cli.command("read")
 @click.argument("image", type=_PATH)
 @click.argument("weights", metavar="RUN|WEIGHTS", type=str)
+@_NAMED
 @click.option("--out", type=_PATH, help="Draw the steps into this picture.")
 @_LEXICON
 @_BEAM
@@ -206,15 +234,15 @@ def eval_command(
               help="Print the lines with their corners in pixels as JSON.")
 # fmt: on
 def read_command(
-    image: Path, weights: str, out: Path | None, lexicon: str | None, beam: int | None,
-    threads: int | None, as_json: bool,
+    image: Path, weights: str, named: tuple[str, ...], out: Path | None, lexicon: str | None,
+    beam: int | None, threads: int | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Read a picture of a block of text, line by line.
 
     Example: ivl-bench read photo.jpg runs/text-blocks-inductive-fast-seed0 --out steps.png
     """
     use_threads(threads)
-    task, model = load_reader(find_weights(weights))
+    task, model = load_reader(find_weights(weights), named)
     Decoding(lexicon, beam).apply(model)
     reading = read_picture(model, task, open_picture(image, task.channels))
     if as_json:
@@ -223,10 +251,11 @@ def read_command(
         for line in reading.lines:
             click.echo(line.text)
     if out is not None:
-        try:
-            draw_steps(reading).save(out)
-        except (OSError, ValueError) as error:  # ValueError: Pillow on an unknown ending
-            raise UserError(f"{out}: cannot be written: {error}") from None
+        kind = Image.registered_extensions().get(out.suffix.lower())
+        require(kind in FORMATS, f"{out}: cannot be written: name it .png or .jpg")
+        drawn = BytesIO()
+        draw_steps(reading).save(drawn, kind)
+        write_whole(out, drawn.getvalue())
 
 
 @cli.command("tasks", epilog="Example: ivl-bench tasks")
@@ -276,7 +305,7 @@ def results_command(folder: Path, out: Path) -> None:
         for name, text in texts.items():
             path = out.parent / name
             path.parent.mkdir(exist_ok=True)
-            path.write_text(text, "utf-8")
+            write_whole(path, text.encode())
     except OSError as error:
         raise UserError(f"{out}: cannot be written ({error.strerror}): use another --out") from None
     click.echo(f"{out}: written")
@@ -289,14 +318,15 @@ def results_command(folder: Path, out: Path) -> None:
               help="The page to write.")
 @click.option("--data", type=_PATH, default=Path("data"), show_default=True,
               help="Folder of the datasets; runs whose test set it lacks are not played.")
+@_NAMED
 @click.option("--samples", type=int, default=6, show_default=True,
               help="Test images that each inductive run is played on, failures first.")
 @click.option("--threads", type=int, help="Of the CPU; all cores by default.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 # fmt: on
 def report_command(
-    places: tuple[Path, ...], out: Path, data: Path, samples: int, threads: int | None,
-    quiet: bool,
+    places: tuple[Path, ...], out: Path, data: Path, named: tuple[str, ...], samples: int,
+    threads: int | None, quiet: bool,
 ) -> None:  # fmt: skip
     """Write one page to look at: tables, charts, and the loop step by step.
 
@@ -308,7 +338,7 @@ def report_command(
     use_threads(threads)
     entries, unfinished = find_entries(places)
     with show_progress(len(entries), quiet, "runs") as report:
-        write_page(entries, unfinished, out, data, samples, report)
+        write_page(entries, unfinished, out, data, samples, report, named)
     if not quiet:
         size = out.stat().st_size / 1e6
         click.echo(f"{out}: written, {len(entries)} runs, {size:.1f} MB")

@@ -17,6 +17,9 @@ from ivl_shards.counts import format_counts
 from ivl_shards.reader import Dataset
 from ivl_shards.schema import Array
 
+# Where lines are is learnt long before what they say: it is kept up in one step of so many.
+FIND_EVERY = 8
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -45,6 +48,7 @@ class ReadingBatch(Batch):
     quads: Tensor  # (N, L, 4, 2) corners of each line in pixels, clockwise from the upper left
     word_texts: list[list[str]] | None = None  # single words, where these are to be learnt first
     word_quads: Tensor | None = None  # (N, W, 4, 2) and their corners
+    find: bool = True  # whether where the lines are is to be learnt, too
 
 
 @dataclass(frozen=True)
@@ -151,10 +155,11 @@ def _stack(arrays: list[Array]) -> Array:
 
 def training_batches(
     task: Task, dataset: Dataset, seed: int, size: int, steps: range, rank: int, world: int,
-    augment: bool, words: int = 0,
+    augment: bool, words: int = 0, finding: int = 0,
 ) -> Iterator[Batch]:  # fmt: skip
     """The batches of the given training steps; with several processes, this one's share.
-    The first `words` steps have single words to read.
+    The first `words` steps have single words to read. If `finding`, only so many steps at first,
+    and few of those after, have lines to find.
 
     Which samples a step has, and all that is drawn for them, follows from the seed and the
     number of the step alone, so a run that is begun again goes on as if it had not stopped.
@@ -164,7 +169,10 @@ def training_batches(
         places = range(step * size + rank, (step + 1) * size, world)
         samples = [dataset[_shuffled(seed, len(dataset), p)] for p in places]
         rngs = [np.random.default_rng([seed, 1, p]) for p in places]
-        return make_batch(task, samples, rngs, dataset if augment else None, step < words)
+        made = make_batch(task, samples, rngs, dataset if augment else None, step < words)
+        if isinstance(made, ReadingBatch) and finding:
+            made = replace(made, find=step < finding or step % FIND_EVERY == 0)
+        return made
 
     # The next batch is made while the model works on this one.
     with ThreadPoolExecutor(1) as pool:

@@ -4,11 +4,14 @@
 with `--set name=value` replaces the one that stands here.
 """
 
-from dataclasses import asdict, dataclass, field, fields, replace
+import re
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from benchmark.options import Option, check_option, check_options, choice, flag, number, text, whole
 from benchmark.tasks import Task
 from ivl_shards import UserError
+from ivl_shards.errors import did_you_mean
 
 PRESETS = ("fast", "paper")
 
@@ -38,6 +41,9 @@ class Training:
     words: int = 0
     """Reading: steps at first in which single words are read, not lines, where the task knows
     them."""
+    finding: int = 0
+    """Reading: steps at first in which lines are found as well as read; later in one of eight.
+    0: in all."""
     precision: str = "float32"
     """Of the arithmetic in training: `float32`; `bfloat16`, where rounding does no harm, which is
     nearly twice as fast on CPUs that know it and three times slower on others; or `auto`, the
@@ -52,6 +58,16 @@ class Training:
         """As it is stored beside results."""
         return asdict(self)
 
+
+TRAINING_OPTIONS: dict[str, Option] = {
+    "steps": whole(1, 1_000_000_000), "batch": whole(1, 65_536),
+    "optimiser": choice("adamw", "adadelta"), "rate": number(0, 1000), "warm_up": number(0, 1),
+    "decay": number(0, 100), "clip": number(0, 1e9), "average": number(0, 1), "augment": flag(),
+    "choose": flag(), "words": whole(0, 1_000_000_000),
+    "finding": whole(0, 1_000_000_000),
+    "precision": choice("float32", "bfloat16", "auto"), "encoder": text(),
+}  # fmt: skip
+"""What each option of `Training` takes; those of `model` are the model's own."""
 
 _PAPER: dict[str, Any] = {
     # The paper's optimiser has no schedule; 1.0 and no decay are AdaDelta's own.
@@ -72,9 +88,12 @@ _FIELDS = [4, 6, 12]
 _PLANES: dict[str, Any] = {"fields": _FIELDS, "step": 4, "reach": 2}
 
 # Statistics of eight blocks are noisy: the finder's normalisations follow them slowly.
-_TEXT: dict[str, Any] = {"momentum": 0.05}
+_TEXT: dict[str, Any] = {
+    "alphabet": "ascii", "momentum": 0.05, "error": 0.055, "along": 2.0, "layers": "residual",
+    "rows": 32, "squeeze": 4 / 3, "reader": [32, 64, 96, 192, 256], "hidden": 192,
+}  # fmt: skip
 _READING: dict[str, Any] = {
-    "rate": 2e-3, "warm_up": 200 / 12_000, "decay": 0.01, "clip": 5.0, "average": 0.999,
+    "rate": 2e-3, "warm_up": 1 / 60, "decay": 0.01, "clip": 5.0, "average": 0.999,
 }  # fmt: skip
 # Fine-tuning: some 190 blocks, seen fifty times, and learnt by heart if one goes on for too long.
 _TUNING: dict[str, Any] = {
@@ -110,7 +129,10 @@ TRAININGS: dict[tuple[str, str, str], Training] = {
     ),
     ("dota-planes", "inductive", "paper"): Training(40_000, 16, **_PAPER),
     ("dota-planes", "end-to-end", "paper"): Training(40_000, 16, **_PAPER),
-    ("text-blocks", "inductive", "fast"): Training(12_000, 8, words=300, model=_TEXT, **_READING),
+    # 256,000 blocks: some three hours of two idle cores with bfloat16.
+    ("text-blocks", "inductive", "fast"): Training(
+        16_000, 16, words=300, finding=1000, precision="auto", model=_TEXT, **_READING
+    ),
     ("text-blocks", "end-to-end", "fast"): Training(12_000, 8, **_READING),
     ("text-blocks", "inductive", "paper"): Training(300_000, 16, **_PAPER),
     ("text-blocks", "end-to-end", "paper"): Training(300_000, 16, **_PAPER),
@@ -126,7 +148,8 @@ def training_for(
 ) -> Training:
     """The training of a built-in model; a third party's gets that of `inductive`."""
     if preset not in PRESETS:
-        raise UserError(f"no preset '{preset}': there are {', '.join(PRESETS)}")
+        hint = did_you_mean(preset, PRESETS)
+        raise UserError(f"no preset '{preset}'{hint}: there are {', '.join(PRESETS)}")
     known = (task.name, model, preset)
     training = TRAININGS.get(known, TRAININGS[task.name, "inductive", preset])
     if known not in TRAININGS:
@@ -135,26 +158,27 @@ def training_for(
 
 
 def change(training: Training, changes: dict[str, Any]) -> Training:
-    """Replace options; what is no option of training is one of the model."""
-    own = {f.name: f.type for f in fields(Training) if f.name != "model"}
-    for name, value in changes.items():
-        if name in own and type(value) is not type(getattr(training, name)):
-            wanted = type(getattr(training, name))
-            try:
-                changes = {**changes, name: wanted(value)}
-            except (TypeError, ValueError):
-                raise UserError(
-                    f"{name}={value}: wants a value of type {wanted.__name__}"
-                ) from None
+    """Replace options; what is no option of training is one of the model, which checks it when
+    it is built."""
+    own = {name: value for name, value in changes.items() if name in TRAINING_OPTIONS}
+    for name, value in own.items():
+        check_option(name, value, TRAINING_OPTIONS[name])
+        if isinstance(getattr(training, name), float):
+            own[name] = float(value)
     model = {**training.model, **{k: v for k, v in changes.items() if k not in own}}
-    changed = replace(training, model=model, **{k: v for k, v in changes.items() if k in own})
-    if changed.steps < 1 or changed.batch < 1:
-        raise UserError("steps and batch must be 1 or more")
-    if changed.optimiser not in ("adamw", "adadelta"):
-        raise UserError(f"optimiser '{changed.optimiser}': adamw or adadelta")
-    if changed.precision not in ("float32", "bfloat16", "auto"):
-        raise UserError(f"precision '{changed.precision}': float32, bfloat16 or auto")
-    return changed
+    return replace(training, model=model, **own)
+
+
+def training_from_json(values: Any) -> Training:
+    """Return the training that a file holds; options that it does not name have their defaults."""
+    if not isinstance(values, dict) or not {"steps", "batch"} <= values.keys():
+        raise UserError("no training with steps and batch")
+    given = {"model": {}, **values}
+    if not isinstance(given["model"], dict):
+        raise UserError("the options of the model are no list of names and values")
+    own = {name: value for name, value in given.items() if name != "model"}
+    check_options(own, TRAINING_OPTIONS, "training")
+    return Training(**given)
 
 
 def parse_change(text: str) -> tuple[str, Any]:
@@ -162,6 +186,8 @@ def parse_change(text: str) -> tuple[str, Any]:
 
     >>> parse_change("steps=100"), parse_change("init=scaled"), parse_change("rate=1e-3")
     (('steps', 100), ('init', 'scaled'), ('rate', 0.001))
+    >>> parse_change("fields=4,6,12")
+    ('fields', [4, 6, 12])
     """
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
@@ -171,4 +197,6 @@ def parse_change(text: str) -> tuple[str, Any]:
             return name, convert(value)
         except ValueError:
             continue
+    if re.fullmatch(r"\d{1,9}(,\d{1,9})+", value):
+        return name, [int(each) for each in value.split(",")]
     return name, {"true": True, "false": False}.get(value.lower(), value)

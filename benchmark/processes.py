@@ -39,10 +39,13 @@ class Processes:
             dist.all_reduce(value)
         return float(value) / self.world
 
-    def shared(self, model: Model) -> nn.Module:
-        """A module from a batch to its losses (N,) whose gradients are means over all."""
+    def shared(self, model: Model, partly: bool = False) -> nn.Module:
+        """A module from a batch to its losses (N,) whose gradients are means over all; `partly`
+        says that some batches are for a part of the model only."""
         objective = _Objective(model)
-        return DistributedDataParallel(objective) if self.world > 1 else objective
+        if self.world == 1:
+            return objective
+        return DistributedDataParallel(objective, find_unused_parameters=partly)
 
 
 class _Objective(nn.Module):

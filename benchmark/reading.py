@@ -2,6 +2,7 @@
 
 import struct
 import warnings
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from PIL import Image, ImageOps
 from torch import Tensor
 
 from benchmark.data import image_batch
+from benchmark.files import require_file
 from benchmark.fit import Fitted, fit
 from benchmark.inference import STOP, run_loop
 from benchmark.models.contract import InductiveModel, Step
@@ -24,6 +26,15 @@ from ivl_shards.schema import Array
 # How large a picture is laid on the canvas. Readers know letters of about one size, and how
 # large those of a picture are is seen only by reading them.
 _ZOOMS = (1.0, 0.78, 0.61, 0.47, 0.37, 0.29, 0.22, 0.17, 0.13)
+FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF", "PPM")
+"""Pictures that are opened, by Pillow's names."""
+# Pixels of a picture that is decoded at all.
+_MOST_DECODED = 40_000_000
+# What Pillow raises on damaged files is not one family of errors.
+_UNREADABLE = (
+    OSError, SyntaxError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError,
+    struct.error, zlib.error, Image.DecompressionBombError,
+)  # fmt: skip
 # Pixels of a picture that is read as large as it is.
 _MOST_PIXELS = 4_000_000
 
@@ -75,21 +86,55 @@ class Reading:
 
 
 def open_picture(path: Path, channels: int) -> Array:
-    """The pixels of an image file, (H, W) or (H, W, 3), upright as its camera noted."""
-    # What Pillow raises on damaged files is not one family of errors.
+    """Return the pixels of an image file, (H, W) or (H, W, 3), upright as its camera noted.
+
+    What is transparent is shown on white; pictures of 16 bits or of floating-point numbers are
+    scaled to 8 bits.
+    """
+    require_file(path)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path) as picture:
-                upright = ImageOps.exif_transpose(picture)
-                return np.asarray(upright.convert("L" if channels == 1 else "RGB"))
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except (Image.DecompressionBombWarning, Image.DecompressionBombError):
-        raise UserError(f"{path}: too large a picture: shrink it first") from None
-    except (OSError, SyntaxError, ValueError, struct.error) as error:
-        reason = " ".join(str(error).split())
-        raise UserError(f"{path}: not a readable picture: {reason}") from None
+            warnings.simplefilter("ignore")
+            # Only these: some of Pillow's formats start other programs.
+            with Image.open(path, formats=FORMATS) as picture:
+                if picture.width * picture.height > _MOST_DECODED:
+                    raise UserError(
+                        f"{path}: a picture of more than {_MOST_DECODED:,} pixels: shrink it first"
+                    )
+                shown = _eight_bits(ImageOps.exif_transpose(picture), path)
+                return np.asarray(shown.convert("L" if channels == 1 else "RGB"))
+    except _UNREADABLE as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise UserError(
+            f"{path}: not a readable picture ({', '.join(FORMATS)}): {reason}"
+        ) from None
+
+
+def _eight_bits(picture: Image.Image, path: Path) -> Image.Image:
+    """A picture of any kind in shades or colours from 0 to 255, on white."""
+    if picture.has_transparency_data:
+        layers = picture.convert("RGBA")
+        white = Image.new("RGBA", layers.size, "white")
+        return Image.alpha_composite(white, layers)
+    if picture.mode == "F" or picture.mode.startswith("I"):
+        return Image.fromarray(_scale(np.asarray(picture), path))
+    return picture
+
+
+def _scale(values: Array, path: Path) -> Array:
+    """Shades (H, W) of any numbers as bytes: real ones from 0 to 1 or to 255, whole ones from 0
+    to 255 or to 65,535."""
+    low, high = float(values.min()), float(values.max())
+    tops: tuple[float, ...] = (1.0, 255.0) if values.dtype.kind == "f" else (255.0, 65_535.0)
+    if values.dtype.itemsize == 2:  # which says what its whole numbers mean
+        tops = (65_535.0,)
+    top = next((each for each in tops if low >= 0 and high <= each), None)
+    if top is None:  # numbers that are none (NaN) are in no range
+        raise UserError(
+            f"{path}: shades from {low:g} to {high:g}: scale them to 0–1 or 0–255 first"
+        )
+    scaled: Array = np.rint(values * (255.0 / top)).astype(np.uint8)
+    return scaled
 
 
 def read_picture(model: InductiveModel, task: Task, picture: Array) -> Reading:

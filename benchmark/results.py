@@ -10,7 +10,8 @@ from typing import Any
 
 from benchmark.curves import draw_curves, read_curve
 from benchmark.evaluation import Column
-from benchmark.run import read_json
+from benchmark.files import require_file
+from benchmark.result_file import read_result
 from benchmark.tasks import TASKS, Task
 from ivl_shards import UserError
 
@@ -107,8 +108,22 @@ def markdown_table(rows: list[Row], first: str) -> list[str]:
     ]
     for row in rows:
         cells = [_cell(row, n) for n in lengths]
-        lines.append(f"| {row.label} | " + " | ".join(cells) + " |")
+        lines.append(f"| {_in_table(row.label)} | " + " | ".join(cells) + " |")
     return lines
+
+
+def _in_table(text: str) -> str:
+    """Text from a file for a table of Markdown, which it can neither leave nor add markup to.
+
+    >>> _in_table("a|b <script>, width=8")
+    'a&#124;b &lt;script>, width=8'
+    """
+    for character in "&|<[`":
+        text = text.replace(character, _ENTITIES[character])
+    return text
+
+
+_ENTITIES = {"&": "&amp;", "|": "&#124;", "<": "&lt;", "[": "&#91;", "`": "&#96;"}
 
 
 def _cell(row: Row, n: Column) -> str:
@@ -123,17 +138,21 @@ def read_results(folder: Path) -> list[dict[str, Any]]:
     paths = sorted(folder.rglob("*.json"))
     if not paths:
         raise UserError(f"{folder}: no results there: ivl-bench run --results {folder} puts them")
-    results = [read_json(path) for path in paths]
-    for path, result in zip(paths, results, strict=True):
-        if not isinstance(result, dict) or "evaluation" not in result:
-            raise UserError(f"{path}: not a result of ivl-bench")
-    return results
+    return [read_result(path) for path in paths]
 
 
 def read_remarks(folder: Path) -> dict[str, str]:
     """What is to be said about the results of each task: files TASK.md beside them."""
-    paths = (folder / f"{name}.md" for name in TASKS)
-    return {path.stem: path.read_text("utf-8").strip() for path in paths if path.exists()}
+    paths = [path for name in TASKS if (path := folder / f"{name}.md").exists()]
+    return {path.stem: _read_text(path) for path in paths}
+
+
+def _read_text(path: Path) -> str:
+    require_file(path)
+    try:
+        return path.read_text("utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: cannot be read ({error})") from None
 
 
 def results_page(results: list[dict[str, Any]], remarks: Mapping[str, str]) -> str:
@@ -206,10 +225,10 @@ def _task_section(task: Task, results: list[dict[str, Any]]) -> list[str]:
     for result in trained:
         training, about = result["config"]["training"], result["surroundings"]
         lines.append(
-            f"| {_run_label(result)} "
+            f"| {_in_table(_run_label(result))} "
             f"| {training['steps']:,} × {training['batch']} | {result['parameters']:,} "
             f"| {result['training_seconds'] / 60:.1f} min "
-            f"| {about['machine']}, {about['threads']} threads "
+            f"| {_in_table(str(about['machine']))}, {_in_table(str(about['threads']))} threads "
             f"| {_losses(result['curve'])} |"
         )
     if trained:

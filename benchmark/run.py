@@ -6,21 +6,28 @@ checkpoint.safetensors  model, optimiser and step, to go on from
 best.safetensors        the model with the least validation loss, where it is the one to keep
 weights.safetensors     the trained model
 result.json             its scores
+.lock                   held by the process that works here
 """
 
 import json
 import os
 import platform
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
+from filelock import BaseFileLock, FileLock, Timeout
 
-from benchmark.presets import Training
+from benchmark.files import read_json, write_json
+from benchmark.options import Option, check_options, text, whole
+from benchmark.presets import Training, training_from_json
 from ivl_shards import UserError
+from ivl_shards.disk import drop_temporary, is_temporary
 
 
 @dataclass(frozen=True)
@@ -47,11 +54,23 @@ class Config:
 
 
 def config_from_json(values: Any, where: Path) -> Config:
-    """The configuration that a file holds."""
+    """Return the configuration that a file holds."""
     try:
-        return Config(**{**values, "training": Training(**values["training"])})
-    except (TypeError, KeyError) as error:
+        if not isinstance(values, dict):
+            raise UserError("no names and values")
+        given = {"init": "", **values}
+        check_options(given, _OPTIONS, "a configuration")
+        if missing := sorted(_OPTIONS.keys() - given.keys()):
+            raise UserError(f"no {missing[0]}")
+        return Config(**{**given, "training": training_from_json(given["training"])})
+    except UserError as error:
         raise UserError(f"{where}: not a configuration of ivl-bench ({error})") from None
+
+
+_OPTIONS = {
+    "task": text(), "model": text(), "preset": text(), "seed": whole(0, 2**63 - 1),
+    "training": Option("names and values", lambda value: isinstance(value, dict)), "init": text(),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -84,41 +103,57 @@ class RunFolder:
     def result(self) -> Path:
         return self.path / "result.json"
 
+    @property
+    def lock(self) -> Path:
+        return self.path / ".lock"
 
-def open_folder(path: Path, config: Config) -> RunFolder:
-    """The folder of a run, new or to go on with; one of another run is refused."""
+
+@contextmanager
+def hold_folder(path: Path, config: Config) -> Iterator[RunFolder]:
+    """Open the folder of a run, new or to go on with, and let no other process use it meanwhile.
+
+    A folder of another run is refused.
+    """
     folder = RunFolder(path)
-    stored = json.loads(json.dumps(config.to_json()))
-    if folder.config.exists():
-        # What was stored before an option came to be has its default.
-        if config_from_json(read_json(folder.config), path) != config_from_json(stored, path):
-            raise UserError(f"{path}: a run with another configuration: use another --out")
-        return folder
+    lock = _lock(folder)
+    try:
+        _begin(folder, config)
+        yield folder
+    finally:
+        lock.release()
+
+
+def _lock(folder: RunFolder) -> BaseFileLock:
+    path = folder.path
+    lock = FileLock(folder.lock, timeout=0)
     try:
         path.mkdir(parents=True, exist_ok=True)
-        if any(path.iterdir()):
+        others = [p for p in path.iterdir() if p != folder.lock and not is_temporary(p)]
+        if others and not folder.config.exists():
             raise UserError(f"{path}: has files, but none of a run: use another --out")
-        write_json(folder.config, stored)
+        lock.acquire()
+    except Timeout:
+        raise UserError(
+            f"{path}: another ivl-bench run is at work there: wait for it, or use another --out"
+        ) from None
     except OSError as error:
         raise UserError(
             f"{path}: cannot be written ({error.strerror}): use another --out"
         ) from None
-    return folder
+    return lock
 
 
-def write_json(path: Path, values: Any) -> None:
-    """Write a file, whole or not at all."""
-    new = path.with_name(path.name + ".new")
-    new.write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    new.replace(path)
-
-
-def read_json(path: Path) -> Any:
-    """Read a file of ours."""
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: cannot be read ({error})") from None
+def _begin(folder: RunFolder, config: Config) -> None:
+    """Remove what a stopped process left half-written, and write or compare the configuration."""
+    drop_temporary(folder.path)
+    stored = json.loads(json.dumps(config.to_json()))
+    if not folder.config.exists():
+        write_json(folder.config, stored)
+        return
+    # What was stored before an option came to be has its default.
+    there = config_from_json(read_json(folder.config), folder.config)
+    if there != config_from_json(stored, folder.config):
+        raise UserError(f"{folder.path}: a run with another configuration: use another --out")
 
 
 def surroundings() -> dict[str, Any]:

@@ -14,12 +14,16 @@ import torch
 from torch import Tensor, nn
 
 from benchmark.data import make_batch, split_validation, training_batches
+from benchmark.files import require_file
 from benchmark.models import Model
+from benchmark.options import is_number, whole
 from benchmark.presets import Training
 from benchmark.processes import Processes
 from benchmark.run import Config, RunFolder
 from benchmark.tasks import Task
-from benchmark.weights import load_tensors, save_tensors
+from benchmark.weights import load_into, load_tensors, save_tensors
+from ivl_shards import Damage, Stopped, UserError
+from ivl_shards.disk import explained
 from ivl_shards.interrupt import interrupt_held
 from ivl_shards.progress import Report, no_report
 from ivl_shards.reader import Dataset
@@ -58,14 +62,16 @@ def train(
     training = config.training
     model.to(processes.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     state = State(model, make_optimiser(training, model), _average(training, model))
+    if processes.first:
+        cut_unfinished_line(folder.log)
     if folder.checkpoint.exists():
-        load_checkpoint(folder.checkpoint, state)
+        load_checkpoint(folder.checkpoint, state, training.steps)
     report(state.step * training.batch)
     to_train, to_watch = split_validation(task, dataset)
-    objective = processes.shared(model)
+    objective = processes.shared(model, partly=bool(training.finding))
     batches = training_batches(
         task, to_train, config.seed, training.batch, range(state.step, training.steps),
-        processes.rank, processes.world, training.augment, training.words,
+        processes.rank, processes.world, training.augment, training.words, training.finding,
     )  # fmt: skip
     begun, before = time.monotonic(), state.seconds
     saved = logged = begun
@@ -75,6 +81,8 @@ def train(
         for batch in batches:
             loss = processes.mean(one_step(training, state, objective, batch.to(processes.device)))
             state.step += 1
+            if not math.isfinite(loss):
+                raise _went_astray(folder, state.step, "the loss is not a number")
             now = time.monotonic()
             state.seconds = before + now - begun
             ended = state.step == training.steps
@@ -90,6 +98,8 @@ def train(
                 _write(folder, processes, state, loss)
                 logged = now
             if processes.first and (now - saved >= save_every or ended or interrupt.asked):
+                if not _is_finite(state.model):
+                    raise _went_astray(folder, state.step, "weights are not numbers")
                 save_checkpoint(folder.checkpoint, state)
                 saved = now
             if not ended:
@@ -97,6 +107,19 @@ def train(
             report(training.batch, f"loss {loss:.3f}")
     processes.wait()
     return state
+
+
+def _went_astray(folder: RunFolder, step: int, what: str) -> Stopped:
+    there = folder.checkpoint.exists()
+    kept = f"the last good checkpoint, {folder.checkpoint}, is kept; " if there else ""
+    return Stopped(
+        f"{folder.path}: {what} at step {step}: {kept}"
+        "try a lower learning rate (--set rate=…) and another --out"
+    )
+
+
+def _is_finite(model: nn.Module) -> bool:
+    return all(bool(torch.isfinite(p).all()) for p in model.parameters())
 
 
 def one_step(training: Training, state: State, objective: nn.Module, batch: Any) -> Tensor:
@@ -187,7 +210,14 @@ def _follow(average: nn.Module, model: nn.Module, pace: float, step: int) -> Non
 
 def trained_weights(training: Training, state: State, folder: RunFolder) -> dict[str, Tensor]:
     """The weights to keep: the last ones, or those that did best on the validation samples."""
-    return load_tensors(folder.best)[0] if training.choose else state.kept.state_dict()
+    if not training.choose:
+        return state.kept.state_dict()
+    if not folder.best.exists():
+        raise Stopped(
+            f"{folder.path}: the validation loss was never a number, so there are no best weights: "
+            "try a lower learning rate (--set rate=…) and another --out"
+        )
+    return load_tensors(folder.best)[0]
 
 
 def save_checkpoint(path: Path, state: State) -> None:
@@ -201,24 +231,58 @@ def save_checkpoint(path: Path, state: State) -> None:
     save_tensors(path, tensors, about)
 
 
-def load_checkpoint(path: Path, state: State) -> None:
-    """Put a state back to where it was."""
+def load_checkpoint(path: Path, state: State, steps: int) -> None:
+    """Put a state back to where it was; a checkpoint of another training is refused."""
     tensors, about = load_tensors(path)
     parts: dict[str, dict[str, Tensor]] = {"model": {}, "average": {}, "optimiser": {}}
     for name, tensor in tensors.items():
         part, _, rest = name.partition(".")
-        parts[part][rest] = tensor
-    state.model.load_state_dict(parts["model"])
+        parts.setdefault(part, {})[rest] = tensor
+    restored = _optimiser_state(state, parts["optimiser"])
+    step, seconds, best = (about.get(name, math.inf) for name in ("step", "seconds", "best"))
+    if (
+        len(parts) > 3 or restored is None or bool(parts["average"]) != (state.average is not None)
+        or not whole(1, steps).fits(step) or not is_number(seconds, 0, 1e12)
+        or not (is_number(best, -math.inf, math.inf) or best == math.inf)
+    ):  # fmt: skip
+        raise UserError(
+            f"{path}: a checkpoint of another training: delete it to begin from the first step"
+        )
+    load_into(state.model, parts["model"], path)
     if state.average is not None:
-        state.average.load_state_dict(parts["average"])
-    whole = state.optimiser.state_dict()
+        load_into(state.average, parts["average"], path)
+    state.optimiser.load_state_dict({**state.optimiser.state_dict(), "state": restored})
+    state.step, state.seconds, state.best = step, float(seconds), float(best)
+
+
+def _optimiser_state(
+    state: State, tensors: dict[str, Tensor]
+) -> dict[int, dict[str, Tensor]] | None:
+    """The optimiser's state out of a checkpoint; None if it does not fit the model."""
+    names = _MOMENTS[type(state.optimiser)]
     restored: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in parts["optimiser"].items():
-        index, _, key = name.partition(".")
-        restored.setdefault(int(index), {})[key] = tensor
-    state.optimiser.load_state_dict({**whole, "state": restored})
-    state.step, state.seconds = int(about["step"]), float(about["seconds"])
-    state.best = float(about.get("best", math.inf))
+    for index, shape in enumerate(
+        p.shape for g in state.optimiser.param_groups for p in g["params"]
+    ):
+        found = {name: tensors.get(f"{index}.{name}") for name in names}
+        # What has had no gradient yet has no state either.
+        if all(tensor is None for tensor in found.values()):
+            continue
+        whole_state = {name: tensor for name, tensor in found.items() if tensor is not None}
+        shapes = {"step": torch.Size([])}
+        if len(whole_state) < len(names) or any(
+            tensor.shape != shapes.get(name, shape) or tensor.dtype != torch.float32
+            for name, tensor in whole_state.items()
+        ):
+            return None
+        restored[index] = whole_state
+    return restored if sum(map(len, restored.values())) == len(tensors) else None
+
+
+_MOMENTS: dict[type[torch.optim.Optimizer], tuple[str, ...]] = {
+    torch.optim.AdamW: ("step", "exp_avg", "exp_avg_sq"),
+    torch.optim.Adadelta: ("step", "square_avg", "acc_delta"),
+}
 
 
 def _write(
@@ -229,5 +293,42 @@ def _write(
     if not processes.first:
         return
     line = {"step": state.step, "loss": round(loss, 6), "seconds": round(state.seconds, 1), **more}
-    with folder.log.open("a", encoding="utf-8") as log:
-        log.write(json.dumps(line) + "\n")
+    try:
+        with folder.log.open("a", encoding="utf-8") as log:
+            log.write(json.dumps(line) + "\n")
+    except OSError as error:
+        raise explained(folder.log, error) from None
+
+
+def cut_unfinished_line(log: Path) -> None:
+    """Remove the last line of a log if a process was stopped while it wrote it."""
+    if not log.exists():
+        return
+    with log.open("r+b") as file:
+        data = file.read()
+        file.truncate(data.rfind(b"\n") + 1)
+
+
+def read_log(log: Path) -> list[dict[str, float]]:
+    """Return the lines of a log."""
+    require_file(log)
+    lines = []
+    for number, text in enumerate(log.read_bytes().splitlines(), 1):
+        try:
+            line = json.loads(text)
+        except (ValueError, RecursionError):
+            line = None
+        if not is_log_line(line):
+            raise Damage(f"{log}, line {number}: damaged: remove this line and run it again")
+        lines.append(line)
+    return lines
+
+
+def is_log_line(line: Any) -> bool:
+    """Whether a value is a line of a log: a step and losses, which may be no finite numbers."""
+    return (
+        isinstance(line, dict)
+        and whole(1, 1_000_000_000).fits(line.get("step"))
+        and isinstance(line.get("loss"), (int, float))
+        and all(type(v) is float or is_number(v, -1e18, 1e18) for v in line.values())
+    )

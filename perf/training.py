@@ -5,21 +5,30 @@
 For each task, model and preset: training samples per second, the share of this machine's peak
 that its arithmetic reaches. For each task: what ten steps cost with the paper's scheme, which
 encodes image and memory at every step, over what they cost with ours, which encodes once.
+
+For the reader of text: blocks per second as it is trained now, in one process and in one for each
+core, over those of the reader before it; and the same for a second of one core, which others that
+use the machine disturb less. With `--text`, these figures only.
 """
 
+import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import torch
+import torch.distributed as dist
+import torch.multiprocessing as multiprocessing
 from measure import HEADER, Figure, at_least, stated
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmark.bench import load_model, packed_weights
-from benchmark.data import make_batch, open_part, training_batches
+from benchmark.data import FIND_EVERY, make_batch, open_part, training_batches
 from benchmark.models import InductiveModel, build_model
-from benchmark.presets import PRESETS, training_for
+from benchmark.presets import PRESETS, Training, training_for
 from benchmark.processes import Processes
 from benchmark.tasks import Part, Task, find_task
 from benchmark.training import State, make_optimiser, one_step
@@ -31,6 +40,8 @@ _TASKS = {
 }  # fmt: skip
 _STEPS = 4
 _LONGEST = 10  # lines or objects of the images that inference is timed with
+# Blocks of a step, for the reader of text: as many for the old one as for the new.
+_BLOCKS = 16
 
 
 def seconds(work: Callable[[], object], least: float = 2.0) -> float:
@@ -124,8 +135,79 @@ def inference(name: str, data: Path) -> list[Figure]:
     ]
 
 
-def figures() -> list[Figure]:
+def old_reader(training: Training) -> Training:
+    """Training as it was with strips of 24 rows, all of it in float32, lines found in all steps."""
+    options = {"momentum": 0.05, "alphabet": "letters"}
+    return replace(training, precision="float32", finding=0, model=options)
+
+
+def block_seconds(
+    training: Training, data: Path, processes: Processes,
+    clock: Callable[[], float] = time.perf_counter,
+) -> float:  # fmt: skip
+    """Seconds of training for each block, the mean over steps with and without lines to find."""
+    task = find_task("text-blocks")
+    torch.manual_seed(0)
+    model = build_model("inductive", task, "fast", training.model)
+    model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    state = State(model.train(), make_optimiser(training, model), None)
+    objective = processes.shared(model, partly=bool(training.finding))
+    dataset = open_part(task, Part("train", task.train.counts, 60), data)
+    batch = next(training_batches(
+        task, dataset, 0, _BLOCKS, range(1), processes.rank, processes.world, False,
+    ))  # fmt: skip
+
+    def timed(find: bool) -> float:
+        given = replace(batch, find=find)  # type: ignore[call-arg]
+        taken = []
+        for _ in range(6):  # as many for all processes, which wait for each other
+            start = clock()
+            one_step(training, state, objective, given)
+            taken.append(clock() - start)
+        return min(taken[1:]) / _BLOCKS
+
+    if not training.finding:
+        return timed(True)
+    return (timed(True) + (FIND_EVERY - 1) * timed(False)) / FIND_EVERY
+
+
+def _of_several(rank: int, training: Training, data: Path, world: int, out: Path) -> None:
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29517"}
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", rank=rank, world_size=world)
+    taken = block_seconds(training, data, Processes(rank, world, torch.device("cpu")))
+    dist.destroy_process_group()
+    if rank == 0:
+        out.write_text(str(taken), "utf-8")
+
+
+def reader_of_text(data: Path) -> list[Figure]:
+    """Blocks per second before and after."""
+    task, cores = find_task("text-blocks"), os.cpu_count() or 1
+    chosen = training_for(task, "inductive", "fast")
+    alone = Processes(0, 1, torch.device("cpu"))
+    before = 1 / block_seconds(old_reader(chosen), data, alone)
+    after = 1 / block_seconds(chosen, data, alone)
+    torch.set_num_threads(1)
+    work = [block_seconds(t, data, alone, time.process_time) for t in (old_reader(chosen), chosen)]
+    torch.set_num_threads(cores)
+    out = data / "seconds"
+    multiprocessing.spawn(_of_several, (chosen, data, cores, out), nprocs=cores)
+    shared = 1 / float(out.read_text("utf-8"))
+    return [
+        stated("text-blocks, the reader before: training", before, "blocks/s"),
+        stated("text-blocks, fast: training", after, "blocks/s"),
+        stated(f"text-blocks, fast: training in {cores} processes", shared, "blocks/s"),
+        at_least("text-blocks: training, now over before", max(after, shared) / before, "times", 2),
+        at_least("text-blocks: the same in seconds of one core", work[0] / work[1], "times", 2),
+    ]
+
+
+def figures(text_only: bool) -> list[Figure]:
     """All figures, presets within one run."""
+    if text_only:
+        with tempfile.TemporaryDirectory() as folder:
+            return reader_of_text(Path(folder))
     best = peak()
     found = [stated("fp32 convolutions at their best", best, "GFLOP/s")]
     with tempfile.TemporaryDirectory() as folder:
@@ -134,10 +216,11 @@ def figures() -> list[Figure]:
                 for model in ("inductive", "end-to-end"):
                     found += training(name, model, preset, Path(folder), best)
             found += inference(name, Path(folder))
+        found += reader_of_text(Path(folder))
     return found
 
 
 if __name__ == "__main__":
     print(HEADER)
-    for figure in figures():
+    for figure in figures("--text" in sys.argv):
         print(figure.row())

@@ -20,6 +20,7 @@ torch.set_num_threads(1)  # the models are tiny: more only wait for each other
 
 THREE = "coloured-shapes-threes.Three-fast-seed0"
 FOUR = "coloured-shapes-threes.Four-fast-seed0"
+NAMED = ("threes:Three", "threes:Four", "threes:Same")
 READER = "toy-shapes-inductive-fast-seed0"
 
 
@@ -47,7 +48,7 @@ def make_runs(folder: Path) -> Path:
 
 def write(here: Path, out: Path, *places: Path, samples: int = 4, data: str = "data") -> Path:
     entries, unfinished = find_entries(places)
-    write_page(entries, unfinished, out, here / data, samples)
+    write_page(entries, unfinished, out, here / data, samples, named=NAMED)
     return out
 
 

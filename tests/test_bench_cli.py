@@ -9,7 +9,11 @@ from safetensors.torch import save_file
 
 import shapes_gen
 from benchmark.cli import main
+from benchmark.models import build_model
+from benchmark.tasks import find_task
 from benchmark.weights import save_tensors
+from conftest import assert_one_line
+from ivl_shards import UserError
 from shapes_gen import ColouredRecipe, ToyRecipe
 
 TINY = ["--set", "steps=2", "--set", "batch=2", "--threads", "1"]
@@ -105,6 +109,49 @@ def test_a_model_of_one_s_own_over_several_seeds(run, data: Path, tmp_path: Path
     assert "mine:Mean, fast (steps=2" in other.stdout
 
 
+CANARY = """
+from pathlib import Path
+
+from mine import Mean as Canary
+
+Path("sung").touch()
+"""
+
+
+@pytest.mark.slow
+def test_a_name_in_a_file_imports_nothing(run, data: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(MODEL)
+    (tmp_path / "canary.py").write_text(CANARY)
+    trained = ["run", "--model", "canary:Canary", "--task", "coloured-shapes", *TINY, "--quiet"]
+    done = run("ivl-bench", *trained)
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "sung").unlink()
+    folder = "runs/coloured-shapes-canary.Canary-fast-seed0"
+    refused = run("ivl-bench", "eval", folder, "--quiet")
+    assert_one_line(refused, 2, "weights of 'canary:Canary'", "--model canary:Canary")
+    other = run("ivl-bench", "eval", folder, "--model", "mine:Mean", "--quiet")
+    assert_one_line(other, 2, "--model canary:Canary")
+    reported = run("ivl-bench", "report", "runs")
+    assert reported.returncode == 0, reported.stderr
+    assert not (tmp_path / "sung").exists()
+    named = run("ivl-bench", "eval", folder, "--model", "canary:Canary", "--quiet")
+    assert named.returncode == 0, named.stderr
+    assert (tmp_path / "sung").exists()
+
+
+def test_options_of_one_s_own_model_are_checked_by_name_and_type(
+    tmp_path: Path, monkeypatch
+) -> None:
+    (tmp_path / "mine_too.py").write_text(MODEL)
+    monkeypatch.syspath_prepend(tmp_path)
+    task = find_task("coloured-shapes")
+    assert build_model("mine_too:Mean", task, "fast", {"bias": 4}).bias == 4
+    with pytest.raises(UserError, match=r"'biass' \(did you mean 'bias'\?\)"):
+        build_model("mine_too:Mean", task, "fast", {"biass": 4})
+    with pytest.raises(UserError, match="bias takes a number"):
+        build_model("mine_too:Mean", task, "fast", {"bias": "four"})
+
+
 def test_there_are_tasks_and_models(run) -> None:
     tasks = run("ivl-bench", "tasks").stdout
     assert all(name in tasks for name in ("toy-shapes", "coloured-shapes", "dota-planes"))
@@ -122,7 +169,27 @@ BAD = [
     (["run", "--model", "nowhere:Model"], "nowhere"),
     (["run", "--model", "json:loads"], "json:loads"),
     (["run", "--model", "inductive", "--preset", "slow"], "no preset 'slow'"),
+    (["run", "--model", ":"], "no model ':'"),
+    (["run", "--model", ".json:loads"], "no model '.json:loads'"),
+    (["run", "--model", "inductiv"], "did you mean 'inductive'?"),
+    (["run", "--model", "inductive", "--task", "toy-shape"], "did you mean 'toy-shapes'?"),
+    (["run", "--model", "inductive", "--preset", "papper"], "did you mean 'paper'?"),
+    (["eval", "toy-shapes-inductive-fasst"], "did you mean 'toy-shapes-inductive-fast'?"),
+    (["eval", "--model", "tesseract5"], "did you mean 'tesseract'?"),
     (["run", "--model", "inductive", "--set", "colour=red"], "colour"),
+    (["run", "--model", "inductive", "--set", "stepz=4"], "'stepz' (did you mean 'steps'?)"),
+    (["run", "--model", "inductive", "--set", "hiden=4"], "'hiden' (did you mean 'hidden'?)"),
+    (["run", "--model", "inductive", "--set", "hidden=-1"], "hidden takes a whole number from 1"),
+    (["run", "--model", "inductive", "--set", "hidden=1e9"], "hidden takes a whole number from 1"),
+    (["run", "--model", "inductive", "--set", "rate=nan"], "rate takes a number from 0"),
+    (["run", "--model", "inductive", "--set", "augment=maybe"], "augment takes true or false"),
+    (["run", "--model", "inductive", "--set", "rows=23"], "rows takes a multiple of 8"),
+    (["run", "--model", "end-to-end", "--set", "hidden=5"], "no option 'hidden'"),
+    (["run", "--model", "inductive", "--seed", "-1"], "--seed -1"),
+    (["eval", "wide.safetensors"], "wide.safetensors: width=1000000000: width takes"),
+    (["eval", "flipped.safetensors"], "flipped.safetensors: damaged"),
+    (["eval", "."], "no finished run"),
+    (["eval", "x" * 300], "cannot be read"),
     (["run", "--model", "inductive", "--set", "steps"], "name=value"),
     (["run", "--model", "inductive", "--set", "steps=soon"], "steps=soon"),
     (["run", "--model", "inductive", "--device", "abacus"], "device 'abacus'"),
@@ -161,6 +228,12 @@ def test_bad_input_is_one_line(
     save_tensors(
         tmp_path / "other.safetensors", {"a": torch.zeros(1)}, {"config": config, "seconds": 1}
     )
+    wide = {**config, "task": "coloured-shapes", "preset": "fast"}
+    wide["training"] = {"steps": 1, "batch": 1, "model": {"width": 10**9}}
+    save_tensors(tmp_path / "wide.safetensors", {"a": torch.zeros(1)}, {"config": wide})
+    flipped = bytearray((tmp_path / "other.safetensors").read_bytes())
+    flipped[-1] ^= 1
+    (tmp_path / "flipped.safetensors").write_bytes(flipped)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DOTA_ROOT", "")
     monkeypatch.setenv("IVL_DATA", "")

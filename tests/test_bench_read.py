@@ -1,6 +1,9 @@
 """ivl-bench read: the lines of any picture, where they are, and one clear line if it is none."""
 
 import json
+import os
+import struct
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,10 +26,13 @@ from benchmark.sizes import read_in_sizes
 from benchmark.tasks import find_task
 from benchmark.weights import save_tensors
 from conftest import assert_one_line
+from ivl_shards import UserError
 
 TEXT = find_task("text-blocks")
 # Where the reader of bars is found, and the packages under test.
 WITH_TESTS = f"{Path(__file__).parent}:{Path(__file__).parents[1]}"
+
+NAMED = ["--model", "bars_reader:Bars"]
 
 
 def two_bars(height: int = 200, width: int = 400) -> np.ndarray:
@@ -140,6 +146,9 @@ def bars(tmp_path: Path) -> Path:
 def test_a_picture_is_read(run, tmp_path: Path, bars: Path) -> None:
     Image.fromarray(two_bars()).save(tmp_path / "block.png")
     arguments = ["read", "block.png", bars.name, "--out", "steps.png"]
+    unnamed = run("ivl-bench", *arguments, PYTHONPATH=WITH_TESTS)
+    assert_one_line(unnamed, 2, "bars.safetensors", "--model bars_reader:Bars")
+    arguments += NAMED
     done = run("ivl-bench", *arguments, PYTHONPATH=WITH_TESTS)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "bar of 224\nbar of 336\n"
@@ -154,7 +163,7 @@ def test_a_picture_is_read(run, tmp_path: Path, bars: Path) -> None:
 @pytest.mark.parametrize("size", [(1, 1), (20_000, 20), (20, 20_000), (300, 300)])
 def test_where_there_is_nothing_nothing_is_read(run, tmp_path: Path, bars: Path, size) -> None:
     Image.new("RGB", size, "white").save(tmp_path / "empty.png")
-    done = run("ivl-bench", "read", "empty.png", bars.name, PYTHONPATH=WITH_TESTS)
+    done = run("ivl-bench", "read", "empty.png", bars.name, *NAMED, PYTHONPATH=WITH_TESTS)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -165,7 +174,7 @@ def test_where_there_is_nothing_nothing_is_read(run, tmp_path: Path, bars: Path,
         (["missing.png", "bars.safetensors"], "missing.png: no such file"),
         (["broken.jpg", "bars.safetensors"], "broken.jpg: not a readable picture"),
         (["text.txt", "bars.safetensors"], "text.txt: not a readable picture"),
-        ([".", "bars.safetensors"], "not a readable picture"),
+        ([".", "bars.safetensors"], ".: not a file"),
         (["block.jpg", "missing"], "missing: no such run"),
         (["block.jpg", "block.jpg"], "not a whole safetensors file"),
         (["block.jpg", "count.safetensors"], "does not read line by line"),
@@ -190,5 +199,55 @@ def test_what_cannot_be_read_is_one_line(
     save_weights(tmp_path / "count.safetensors", "coloured-shapes", "inductive")
     save_weights(tmp_path / "whole.safetensors", "toy-shapes", "end-to-end")
     save_weights(tmp_path / "reader.safetensors", "text-blocks", "inductive")
-    done = run("ivl-bench", "read", *arguments, PYTHONPATH=WITH_TESTS)
+    done = run("ivl-bench", "read", *arguments, *NAMED, PYTHONPATH=WITH_TESTS)
     assert_one_line(done, 2, says)
+
+
+def test_transparent_pictures_are_read_on_white(tmp_path: Path) -> None:
+    """Black letters on nothing, as a drawing program saves them."""
+    ink = 255 - two_bars()[..., 0]
+    black = np.zeros_like(two_bars())
+    Image.fromarray(np.dstack([black, ink])).save(tmp_path / "rgba.png")
+    Image.fromarray(np.dstack([black[..., 0], ink])).save(tmp_path / "la.png")
+    Image.fromarray(ink // 255).save(tmp_path / "palette.png", transparency=0)
+    for name in ("rgba.png", "la.png", "palette.png"):
+        off = open_picture(tmp_path / name, 3).astype(int) - two_bars()
+        assert abs(off).max() <= 1, name
+        reading = read_picture(Bars(TEXT), TEXT, open_picture(tmp_path / name, 3))
+        assert [line.text for line in reading.lines] == ["bar of 224", "bar of 336"], name
+
+
+def test_pictures_of_other_numbers_are_scaled_or_refused(tmp_path: Path) -> None:
+    grey = two_bars()[..., 0]
+    for name, values in {
+        "one.tif": (grey / 255).astype(np.float32),
+        "bytes.tif": grey.astype(np.float32),
+        "sixteen.png": grey.astype(np.uint16) * 257,
+        "whole.tif": grey.astype(np.int32),
+    }.items():
+        Image.fromarray(values).save(tmp_path / name)
+        assert (open_picture(tmp_path / name, 1) == grey).all(), name
+    for values in (grey * 1e4, grey - 300.0, np.where(grey > 0, np.nan, 0)):
+        Image.fromarray(values.astype(np.float32)).save(tmp_path / "odd.tif")
+        with pytest.raises(UserError, match="odd.tif: shades from"):
+            open_picture(tmp_path / "odd.tif", 1)
+
+
+def test_only_pictures_are_opened_and_none_too_large(tmp_path: Path) -> None:
+    """PostScript would be handed to another program, Ghostscript."""
+    Image.new("RGB", (40, 30)).save(tmp_path / "page.eps")
+    (tmp_path / "page.eps").rename(tmp_path / "page.png")
+    os.mkfifo(tmp_path / "pipe.png")
+    # A PNG whose first lines speak of a picture of 8,000,000,000 pixels.
+    Image.new("L", (40, 30)).save(tmp_path / "large.png")
+    data = bytearray((tmp_path / "large.png").read_bytes())
+    data[16:24] = struct.pack(">II", 80_000, 100_000)
+    data[29:33] = struct.pack(">I", zlib.crc32(data[12:29]))
+    (tmp_path / "large.png").write_bytes(data)
+    Image.new("1", (10_000, 4_100)).save(tmp_path / "wide.png")
+    for name, says in {
+        "page.png": "not a readable picture", "pipe.png": "not a file",
+        "large.png": "not a readable picture", "wide.png": "shrink it first",
+    }.items():  # fmt: skip
+        with pytest.raises(UserError, match=says):
+            open_picture(tmp_path / name, 1)

@@ -152,13 +152,22 @@ def test_the_command_line(run, here: Path, tmp_path: Path) -> None:
     (tmp_path / "runs" / FOUR / "result.json").unlink()  # as if it were still trained
     tests = str(Path(__file__).parent)
     path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), tests]))
-    done = run("ivl-bench", "report", "--data", here / "data", "--threads", 1, PYTHONPATH=path)
+    command = ["report", "--data", here / "data", "--threads", 1]
+    done = run("ivl-bench", *command, PYTHONPATH=path)
+    assert done.returncode == 0, done.stderr
+    page = data_of(tmp_path / "report.html")
+    # A class that only files name is not imported, and the page says what to do.
+    assert [len(task["player"]["runs"]) for task in page["tasks"]] == [1, 0]
+    assert any("--model threes:Three" in line for line in page["tasks"][1]["player"]["absent"])
+    done = run("ivl-bench", *command, *THREES, PYTHONPATH=path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("report.html: written, 3 runs")
     page = data_of(tmp_path / "report.html")
     assert page["unfinished"] == [FOUR]
     assert [len(task["player"]["runs"]) for task in page["tasks"]] == [1, 1]
 
+
+THREES = ["--model", "threes:Three", "--model", "threes:Same"]
 
 BAD = [
     ([], "no results there"),

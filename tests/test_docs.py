@@ -39,6 +39,10 @@ def given_nothing(folder: Path) -> None:
     pass
 
 
+def given_novel(folder: Path) -> None:
+    (folder / "novel.txt").write_text("Déjà vu: the café on the corner was open. " * 9, "utf-8")
+
+
 def given_fonts(folder: Path) -> None:
     (folder / "my-fonts").mkdir()
     (folder / "my-fonts" / "mine.ttf").write_bytes(small_font(SOURCES[0]))
@@ -85,7 +89,7 @@ PAGES: dict[str, Callable[[Path], None]] = {
     "README.md": given_files_of_extend,
     "docs/SHARDS.md": given_datasets,
     "docs/SHAPES.md": given_nothing,
-    "docs/TEXTBLOCKS.md": given_nothing,
+    "docs/TEXTBLOCKS.md": given_novel,
     "docs/FONTS.md": given_fonts,
     "docs/DOTA.md": given_dota,
     "docs/ICDAR.md": given_icdar,
@@ -99,6 +103,7 @@ SLOW = ("README.md", "docs/BENCHMARK.md", "docs/EXTEND.md")
 OTHER_PAGES = {
     "docs/ARCHITECTURE.md": "has none; test_rooms.py checks who imports whom",
     "docs/FORMAT.md": "its examples are run by test_strangers.py",
+    "docs/SECURITY.md": "has none; what it says is tested where it names the tests",
     "docs/RESULTS.md": "written from results/, see below",
     "docs/PERFORMANCE.md": "written by make perf",
 }

@@ -17,10 +17,11 @@ from ivl_shards import UserError
 
 # Everything is named, and nothing resolved: its own list has libraries of desktops.
 RAPIDOCR = (
-    "rapidocr-onnxruntime==1.4.4", "onnxruntime", "numpy==1.26.4", "pillow==10.4.0",
-    "opencv-python-headless==4.10.0.84", "pyclipper", "shapely==2.0.6", "pyyaml", "six",
-    "tqdm", "flatbuffers", "packaging", "protobuf", "coloredlogs", "humanfriendly", "sympy",
-    "mpmath",
+    "rapidocr-onnxruntime==1.4.4", "onnxruntime==1.23.2", "numpy==1.26.4", "pillow==10.4.0",
+    "opencv-python-headless==4.10.0.84", "pyclipper==1.4.0", "shapely==2.0.6", "pyyaml==6.0.3",
+    "six==1.17.0", "tqdm==4.67.3", "flatbuffers==25.12.19", "packaging==26.2",
+    "protobuf==6.33.6", "coloredlogs==15.0.1", "humanfriendly==10.0", "sympy==1.14.0",
+    "mpmath==1.3.0",
 )  # fmt: skip
 SCRIPT = Path(__file__).with_name("rapidocr_read.py")
 

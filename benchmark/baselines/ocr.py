@@ -77,7 +77,7 @@ def read_scenes(
         raise UserError(f"{data}: the photographs of the split {split} are not there")
     rows: dict[str, list[int]] = defaultdict(list)
     for row, sample in enumerate(samples):
-        rows[sample["source_image"][0].decode()].append(row)
+        rows[sample["source_image"][0].decode("utf-8", "replace")].append(row)
     read = _read(engine, {name: images.read(name) for name in rows}, quiet)
     found: list[list[Word]] = [[] for _ in samples]
     for name, there in rows.items():
@@ -99,12 +99,17 @@ def read_blocks(samples: Sequence[Sample], engine: str, quiet: bool) -> list[lis
 
 def _read(engine: str, pictures: dict[str, bytes], quiet: bool) -> dict[str, list[Word]]:
     """The words of pictures by name."""
+    # Numbered: a name comes from a file, and could lead out of the folder.
+    numbered = {f"{k:05}{Path(name).suffix.lower()}": name for k, name in enumerate(pictures)}
     found: dict[str, list[Word]] = {}
     with tempfile.TemporaryDirectory() as temporary, show_progress(len(pictures), quiet) as report:
-        for name, content in pictures.items():
-            (Path(temporary) / name).write_bytes(content)
+        for file, name in numbered.items():
+            (Path(temporary) / file).write_bytes(pictures[name])
         ENGINES[engine](Path(temporary), _collect(found, report))
-    return found
+    for file, name in numbered.items():
+        if file not in found:
+            raise UserError(f"--model {engine}: did not read {name}: it reads JPEG and PNG")
+    return {name: found[file] for file, name in numbered.items()}
 
 
 def _collect(found: dict[str, list[Word]], report: Report) -> Callable[[str, list[Word]], None]:

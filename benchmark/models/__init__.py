@@ -1,6 +1,8 @@
 """The models, and how a name becomes one."""
 
 import importlib
+import inspect
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -8,10 +10,15 @@ from typing import Any
 from benchmark.models.contract import InductiveModel, Model, Step
 from benchmark.models.counter import FastCounter, PaperCounter
 from benchmark.models.end_to_end import build_end_to_end
+from benchmark.models.line_reader import ROWS, STRIDES
 from benchmark.models.photo_counter import PhotoCounter
 from benchmark.models.reader import build_reader
+from benchmark.options import Option, check_options, choice, flag, like, number, whole, wholes
+from benchmark.presets import PRESETS, TRAINING_OPTIONS
 from benchmark.tasks import Task
+from benchmark.tasks.text_blocks import ALPHABETS
 from ivl_shards import UserError
+from ivl_shards.errors import did_you_mean
 
 __all__ = ["MODELS", "InductiveModel", "Model", "Step", "build_model"]
 
@@ -34,33 +41,107 @@ ABOUT = {
 }
 
 
+_INIT = choice("gaussian", "scaled", "own")
+_COUNTER = {
+    "sigma": number(0.1, 100), "jitter": number(0, 100), "stop_share": number(0, 1000),
+    "every": flag(),
+}  # fmt: skip
+_PHOTO_FIELDS = wholes(3, 2, 64)
+_SHRINK = {"shrink": whole(1, 16)}
+_LINE_READER = {
+    "jitter": number(0, 100), "error": number(0, 10), "strides": STRIDES,
+    "finder": whole(2, 1024), "step": whole(1, 1024), "rows": ROWS, "extent": number(0, 1000),
+    "columns": whole(16, 4096), "reader": wholes(5, 1, 2048), "hidden": whole(1, 4096),
+    "momentum": number(0, 1), "along": number(0, 100), "squeeze": number(0.25, 4),
+    "layers": choice("plain", "residual"), "alphabet": choice(*ALPHABETS),
+}  # fmt: skip
+
+
+def model_options(name: str, task: Task, preset: str) -> dict[str, Option]:
+    """Return what the options of a built-in model take."""
+    paper, photographs = preset == "paper", task.photographs
+    if name == "end-to-end":
+        if task.kind == "reading":
+            own = _SHRINK if photographs else {}
+        elif photographs and not paper:
+            own = {"fields": _PHOTO_FIELDS}
+        else:
+            own = {} if paper else {"width": whole(2, 1024)}
+        return {"init": _INIT, **own}
+    if task.kind == "reading" and paper:
+        own = _SHRINK if photographs else {}
+        return {"gamma": number(0, 1000), "init": _INIT, "jitter": number(0, 100), **own}
+    if task.kind == "reading":
+        return _LINE_READER
+    if paper:
+        return {"sigma": number(0.1, 100), "gamma": number(0, 1000), "init": _INIT}
+    if photographs:
+        return {"fields": _PHOTO_FIELDS, "step": whole(1, 64), "reach": whole(1, 16), **_COUNTER}
+    return {"width": whole(2, 1024), **_COUNTER}
+
+
+# Options of the counters of photographs that have no default.
+_NEEDED = ("fields", "step", "reach")
+
+
 def build_model(name: str, task: Task, preset: str, options: dict[str, Any]) -> Model:
-    """A built-in model, or a third party's `package.module:Class`, made from the task."""
+    """Build a built-in model, or a third party's `package.module:Class`, from a task.
+
+    A third party's code is imported, so its name must come from the user, never from a file.
+    """
     if name in MODELS:
-        make: Callable[..., Any] = lambda: MODELS[name](task, preset, options)  # noqa: E731
-    elif ":" in name:
-        found = _third_party(name)
-        make = lambda: found(task, **options)  # noqa: E731
+        if preset not in PRESETS:
+            raise UserError(f"no preset '{preset}': there are {', '.join(PRESETS)}")
+        known = model_options(name, task, preset)
+        _check(name, options, known)
+        missing = [n for n in _NEEDED if "fields" in known and n in known and n not in options]
+        if missing:
+            raise UserError(f"model {name}: its option {missing[0]} is missing")
+        model = MODELS[name](task, preset, options)
     else:
-        raise UserError(
-            f"no model '{name}': there are {', '.join(MODELS)}, or package.module:Class"
-        )
-    try:
-        model = make()
-    except TypeError as error:
-        raise UserError(f"model {name}: {error}") from None
-    if not isinstance(model, Model):
-        raise UserError(f"{name}: is not a benchmark.models.Model")
+        model = _build_third_party(name, task, options)
     if model.kind != task.kind:
         raise UserError(f"{name}: is for {model.kind}, and {task.name} is a task of {task.kind}")
     return model
 
 
+def _build_third_party(name: str, task: Task, options: dict[str, Any]) -> Model:
+    found = _third_party(name)
+    if not (isinstance(found, type) and issubclass(found, Model)):
+        raise UserError(f"{name}: is not a benchmark.models.Model")
+    _, *parameters = inspect.signature(found).parameters.values()
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        _check(name, options, {p.name: like(p.default) for p in parameters})
+    # A whole number is a number: 4 for 3.0.
+    real = {p.name for p in parameters if isinstance(p.default, float)}
+    try:
+        return found(task, **{k: float(v) if k in real else v for k, v in options.items()})
+    except TypeError as error:
+        raise UserError(f"model {name}: {error}") from None
+
+
+def _check(name: str, options: dict[str, Any], known: dict[str, Option]) -> None:
+    """Raise at an option that a model does not take; a mistyped one may be one of training."""
+    for option in options:
+        if option not in known:
+            hint = did_you_mean(option, TRAINING_OPTIONS) or did_you_mean(option, known)
+            raise UserError(
+                f"no option '{option}'{hint}: training has {', '.join(TRAINING_OPTIONS)}; "
+                f"the model {name} has {', '.join(known) or 'none'}"
+            )
+    check_options(options, known, f"the model {name}")
+
+
 def _third_party(name: str) -> Any:
+    if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*", name):
+        raise UserError(
+            f"no model '{name}'{did_you_mean(name, MODELS)}: there are {', '.join(MODELS)}, or "
+            "package.module:Class"
+        )
     module, _, attribute = name.partition(":")
     if "" not in sys.path:
         sys.path.insert(0, "")  # a file in this folder is found, as with python -m
     try:
         return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, SyntaxError) as error:
         raise UserError(f"model {name}: {error}") from None

@@ -109,7 +109,8 @@ def grey(images: Tensor) -> Tensor:
     if images.shape[1] == 1:
         return images
     weights = images.new_tensor([0.299, 0.587, 0.114])
-    return torch.einsum("nchw,c->nhw", images, weights)[:, None]
+    with torch.autocast(images.device.type, enabled=False):  # bfloat16 would round the pixels
+        return torch.einsum("nchw,c->nhw", images, weights)[:, None]
 
 
 def initialise(model: nn.Module, how: str) -> None:

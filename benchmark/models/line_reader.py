@@ -21,18 +21,42 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn import functional
 
-from benchmark.data import Batch, ReadingBatch
+from benchmark.data import Batch, ReadingBatch, spell
 from benchmark.models.contract import InductiveModel, Step
 from benchmark.models.ctc import BLANK, certainty, greedy_texts
 from benchmark.models.layers import BatchNorm, grey
 from benchmark.models.steps import ReadingSteps, reading_steps
-from benchmark.models.strips import Band, Strips, cut_strips, mask_bands, quad_bands, shake
+from benchmark.models.strip_reader import ResidualReader, blank_after
+from benchmark.models.strips import (
+    Band,
+    Strips,
+    choose_bands,
+    cut_strips,
+    mask_bands,
+    near_bands,
+    quad_bands,
+    shake,
+)
+from benchmark.options import Option, whole, wholes
 from benchmark.tasks.task import Kind
+from ivl_shards import UserError
 
 # A line covers some hundredths of an image, so the mean loss over its cells is small.
 _CELLS = 20.0
-# Lines that are read at once in training.
-_AT_ONCE = 16
+# Lines that are read at once in training; fewer where that leaves less padding.
+_AT_ONCE, _FEW_AT_ONCE = 16, 8
+
+
+_STRIDE = wholes(2, 1, 4)
+STRIDES = Option(
+    "a list of 1 to 4 pairs of whole numbers from 1 to 4",
+    lambda value: (
+        isinstance(value, (list, tuple)) and 1 <= len(value) <= 4 and all(map(_STRIDE.fits, value))
+    ),
+)
+ROWS = Option(
+    "a multiple of 8 from 8 to 128", lambda value: whole(8, 128).fits(value) and value % 8 == 0
+)
 
 
 @dataclass(frozen=True)
@@ -50,10 +74,14 @@ class ReaderSize:
     extent: float = 0.0
     """Height in pixels that every line is taken to have; 0: its own. Where size tells two symbols
     apart, all lines must be seen at one scale."""
+    squeeze: float = 1.0
+    """How many times farther apart columns are than rows."""
     columns: int = 720
     """Greatest length of a strip."""
+    layers: str = "plain"
+    """Those of the strip reader: `plain` or `residual`."""
     reader: tuple[int, ...] = (32, 64, 96, 128, 160)
-    """Channels of the strip reader's five layers."""
+    """Channels of the strip reader's five layers, or of its stem, three stages and sequence."""
     hidden: int = 160
     """Of its LSTM, in each direction."""
     momentum: float = 0.1
@@ -69,19 +97,22 @@ class LineReader(InductiveModel):
     kind: ClassVar[Kind] = "reading"
 
     def __init__(
-        self, channels: int, alphabet: str, jitter: float = 1.3, error: float = 0.06, **size: Any
-    ) -> None:
+        self, channels: int, alphabet: str, jitter: float = 1.3, error: float = 0.06,
+        along: float = 1.0, **size: Any,
+    ) -> None:  # fmt: skip
         """`jitter` moves the memory's edges in training, in pixels; `error` where lines are cut
-        out, over their height: both as the model's own mistakes will at the time of reading."""
+        out, over their height, `along` times as much along the line and in its height: both as
+        the model's own mistakes will at the time of reading."""
         super().__init__()
-        self.alphabet, self.jitter, self.error = alphabet, jitter, error
+        self.alphabet, self.jitter = alphabet, jitter
+        self.errors = error * np.array([along, 1, along, 1, along])
         self.size = ReaderSize(**size)
         self.stride = _product(self.size.strides)
         self.finder = Finder(channels, self.size)
         for module in self.finder.modules():
             if isinstance(module, BatchNorm):
                 module.momentum = self.size.momentum
-        self.reader = StripReader(channels, len(alphabet), self.size)
+        self.reader = _strip_reader(channels, len(alphabet), self.size)
         # From log-probabilities (N, L, 1 + symbols) to texts; another may take its place.
         self.decode: Callable[[Tensor], list[str]] = partial(greedy_texts, alphabet=alphabet)
 
@@ -115,42 +146,51 @@ class LineReader(InductiveModel):
         over its characters.
 
         The two parts learn side by side: lines are cut out where they truly are, but for an
-        error as the finder will make, so reading does not wait for finding.
+        error as the finder will make, so reading does not wait for finding. Lines that the
+        finder has just found well enough are cut out where it found them.
         """
         assert isinstance(batch, ReadingBatch)
         batch = replace(batch, images=grey(batch.images))
+        if not batch.find:
+            return self._reading(batch, None)
         given = reading_steps(batch, every=True, jitter=self.jitter)
-        finding = given.steps.mean(self._finding(batch.images, given), len(batch.images))
-        return finding + self._reading(batch)
+        losses, found = self._finding(batch.images, given)
+        return given.steps.mean(losses, len(batch.images)) + self._reading(batch, found)
 
-    def _finding(self, images: Tensor, given: ReadingSteps) -> Tensor:
-        """Losses of the steps, (M,)."""
+    def _finding(self, images: Tensor, given: ReadingSteps) -> tuple[Tensor, Band]:
+        """Losses of the steps, (M,), and where the lines of all but the last steps are found."""
         whole = _whole(images, self.stride)
         seen = self.finder.look(whole)[given.steps.sample]
         logits, stop = self.finder(seen, _whole(given.memory, self.stride))
+        logits, stop = logits.float(), stop.float()
         wanted = _coarse(_whole(given.target, self.stride), logits)
         entropy = functional.binary_cross_entropy_with_logits
         where = entropy(logits, wanted, reduction="none").mean((1, 2))
-        return where * _CELLS + entropy(stop, given.steps.last.to(stop), reduction="none")
+        found = mask_bands(logits.detach().sigmoid()[~given.steps.last], self.stride)
+        return where * _CELLS + entropy(stop, given.steps.last.to(stop), reduction="none"), found
 
-    def _reading(self, batch: ReadingBatch) -> Tensor:
+    def _reading(self, batch: ReadingBatch, found: Band | None) -> Tensor:
         """Losses of the samples, (N,), over their lines, or their words where there are any."""
         device = batch.images.device
         texts, corners = batch.texts, batch.quads
         if batch.word_texts is not None and batch.word_quads is not None:
-            texts, corners = batch.word_texts, batch.word_quads
+            texts, corners, found = batch.word_texts, batch.word_quads, None
+        texts = [[spell(text, self.alphabet) for text in said] for said in texts]
         pairs = [(i, k) for i, said in enumerate(texts) for k in range(len(said))]
         image = torch.tensor([i for i, _ in pairs], device=device)
         number = {symbol: k for k, symbol in enumerate(self.alphabet, 1)}
         labels = [[number[c] for c in texts[i][k]] for i, k in pairs]
         counts = torch.tensor([len(line) for line in labels], device=device)
-        drawn = [rng.normal(0, self.error, (len(t), 5)) for rng, t in
+        drawn = [rng.normal(0, self.errors, (len(t), 5)) for rng, t in
                  zip(batch.rngs, texts, strict=True)]  # fmt: skip
         errors = torch.from_numpy(np.concatenate(drawn)).to(batch.images)
         quads = torch.cat([q[: len(t)] for q, t in zip(corners, texts, strict=True)])
-        band = shake(quad_bands(quads), errors)
+        true = quad_bands(quads)
+        band = shake(true, errors)
+        if found is not None:
+            band = choose_bands(near_bands(found, true), found, band)
         losses = batch.images.new_zeros(len(batch.images))
-        for rows in _of_like_length(band):
+        for rows in _of_like_length(band, self.size.layers == "plain"):
             strips = self._cut(batch.images[image[rows]], band[rows])
             characters, frames = self.reader(strips)  # (n, L, V), (n,)
             wanted = torch.tensor([c for r in rows.tolist() for c in labels[r]], device=device)
@@ -165,7 +205,7 @@ class LineReader(InductiveModel):
     def _cut(self, images: Tensor, band: Band) -> Strips:
         if self.size.extent:
             band = band.of_height(self.size.extent)
-        return cut_strips(images, band, self.size.rows, self.size.columns)
+        return cut_strips(images, band, self.size.rows, self.size.columns, self.size.squeeze)
 
 
 class Finder(nn.Module):
@@ -236,10 +276,15 @@ class StripReader(nn.Module):
         x, _ = self.along(x.transpose(1, 2))  # (N, steps, 2 · hidden)
         logits = self.characters(x).unflatten(2, (self._FRAMES, -1)).flatten(1, 2)  # (N, L, V)
         frames = -(-strips.columns // self._COLUMNS) * self._FRAMES
-        after = torch.arange(logits.shape[1], device=logits.device) >= frames[:, None]  # (N, L)
-        symbols = torch.arange(logits.shape[2], device=logits.device)
-        blank = torch.where(symbols == BLANK, 50.0, -50.0).to(logits)
-        return torch.where(after[..., None], blank, logits).log_softmax(2), frames
+        return blank_after(logits, frames).log_softmax(2), frames
+
+
+def _strip_reader(channels: int, symbols: int, size: ReaderSize) -> nn.Module:
+    if size.layers == "plain":
+        return StripReader(channels, symbols, size)
+    if size.layers == "residual":
+        return ResidualReader(channels, symbols, size.rows, tuple(size.reader), size.hidden)
+    raise UserError(f"layers '{size.layers}': plain or residual")
 
 
 class Dilated(nn.Module):
@@ -302,8 +347,13 @@ def _unfold(folded: Tensor, stride: tuple[int, int]) -> Tensor:
     return cells.permute(0, 1, 4, 2, 5, 3).reshape(n, -1, h * down, w * across)
 
 
-def _of_like_length(band: Band) -> Iterator[Tensor]:
-    """Rows of lines that take about as many columns each, so that little is padding."""
+def _of_like_length(band: Band, together: bool) -> Iterator[Tensor]:
+    """Rows of lines that take about as many columns each, so that little is padding.
+
+    Processes that normalise `together` must all go through the layers equally often.
+    """
     order = (band.length / band.heights.mean(1)).argsort()
-    # Several processes normalise together, so all must go through the layers equally often.
-    yield from torch.split(order, len(order) if dist.is_initialized() else _AT_ONCE)
+    if together:
+        yield from torch.split(order, len(order) if dist.is_initialized() else _AT_ONCE)
+    else:  # none of them so small that its statistics are noise
+        yield from torch.tensor_split(order, -(-len(order) // _FEW_AT_ONCE))

@@ -1,6 +1,6 @@
 """Readers: inductive models that read a block line by line (section 4.1 and the appendix)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,6 +18,8 @@ from benchmark.models.steps import reading_steps
 from benchmark.models.tokens import Tokens, pad
 from benchmark.tasks import Task
 from benchmark.tasks.task import Kind
+from benchmark.tasks.text_blocks import ALPHABETS
+from ivl_shards import UserError
 
 # Symbols of a line beyond which a decoder is taken to be lost.
 _LONGEST = 200
@@ -180,9 +182,28 @@ class PaperReader(InductiveModel):
 def build_reader(task: Task, preset: str, options: dict[str, Any]) -> InductiveModel:
     """The reader of a preset: the paper's sees colours, the fast one shades of grey."""
     if preset != "paper":
-        return LineReader(1, task.alphabet, **options)
+        others = {name: value for name, value in options.items() if name != "alphabet"}
+        return LineReader(1, _alphabet(task, options), **others)
     if not task.photographs:
         return PaperReader(task.channels, task.alphabet, **options)
     others = {name: value for name, value in options.items() if name != "shrink"}
     size = text_size(int(options.get("shrink", 1)))
     return PaperReader(task.channels, task.alphabet, size, **others)
+
+
+def alphabet_name(task: Task, options: Mapping[str, Any]) -> str:
+    """The name of a line reader's alphabet; weights that do not state one are older and know
+    letters alone."""
+    return str(options.get("alphabet", "letters" if task.photographs else ""))
+
+
+def _alphabet(task: Task, options: Mapping[str, Any]) -> str:
+    """The symbols of a line reader."""
+    name = alphabet_name(task, options)
+    if not task.photographs:
+        if name:
+            raise UserError(f"alphabet '{name}': {task.name} has one of its own")
+        return task.alphabet
+    if name not in ALPHABETS:
+        raise UserError(f"alphabet '{name}': {' or '.join(ALPHABETS)}")
+    return ALPHABETS[name]

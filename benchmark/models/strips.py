@@ -168,16 +168,36 @@ def shake(band: Band, errors: Tensor) -> Band:
     )
 
 
-def cut_strips(images: Tensor, band: Band, rows: int, most: int) -> Strips:
+def near_bands(found: Band, true: Band) -> Tensor:
+    """Whether bands are about where they should be, (N,), so that their lines can be read."""
+    size = true.heights.mean(1)  # (N,)
+    off = torch.stack(
+        [(found.left - true.left).norm(dim=1), (found.right - true.right).norm(dim=1)]
+    )
+    ratio = found.heights.mean(1) / size
+    return (off < 0.6 * size).all(0) & (ratio > 0.7) & (ratio < 1.4)
+
+
+def choose_bands(which: Tensor, one: Band, other: Band) -> Band:
+    """The bands of `one` where `which`, (N,), says so, else those of `other`."""
+    here = which[:, None]
+    return Band(
+        torch.where(here, one.left, other.left),
+        torch.where(here, one.right, other.right),
+        torch.where(here, one.heights, other.heights),
+    )
+
+
+def cut_strips(images: Tensor, band: Band, rows: int, most: int, squeeze: float = 1.0) -> Strips:
     """Lay N bands of N images (N, C, H, W) straight: `rows` high and up to `most` columns long.
 
-    Columns are as far apart as rows are, so letters keep their shape; a line that needs more
-    than `most` is squeezed.
+    Columns are `squeeze` times as far apart as rows are; a line that needs more than `most` is
+    squeezed further.
     """
     height, length = band.heights.mean(1), band.length  # (N,) each
     room = _ENDS * height
     pitch = height * _MARGIN / rows  # pixels from row to row
-    used = ((length + 2 * room) / pitch).clamp(rows, most).ceil().long()  # (N,)
+    used = ((length + 2 * room) / (pitch * squeeze)).clamp(rows, most).ceil().long()  # (N,)
     # Few different lengths: what the backend prepares for a shape is used again.
     columns = -(-(int(used.max()) + _TAIL) // _ROUND) * _ROUND
     index = torch.arange(columns, device=images.device) + 0.5

@@ -38,12 +38,16 @@ def sources(kind: int) -> tuple[tuple[int, ...], ...]:
     if kind == PLAIN:
         return ((0,),) * len(WAYS)
     if kind == FOLDED:
-        return tuple(tuple(turn(torch.arange(4).view(2, 2), w).flatten().tolist()) for w in WAYS)
+        return tuple(tuple(turn(_square(), w).flatten().tolist()) for w in WAYS)
     # To turn a map of way f makes it one of way w · f: where f is then, w⁻¹ · f was.
-    pattern = torch.arange(4).view(2, 2)
+    pattern = _square()
     shown = [turn(pattern, way).tolist() for way in WAYS]
     products = [[shown.index(turn(turn(pattern, w), way).tolist()) for w in WAYS] for way in WAYS]
     return tuple(tuple(row.index(way) for way in range(len(WAYS))) for row in products)
+
+
+def _square() -> Tensor:
+    return torch.arange(4, device="cpu").view(2, 2)
 
 
 class TurnedConv(nn.Module):
@@ -66,8 +70,9 @@ class TurnedConv(nn.Module):
         self.weight = nn.Parameter(torch.empty(fields, kind * inputs, kernel, kernel))
         nn.init.kaiming_uniform_(self.weight, a=5**0.5)
         self.bias = nn.Parameter(torch.zeros(fields)) if bias else None
-        places = torch.arange(self.weight.numel()).view(self.weight.shape)
-        channels = torch.arange(kind * inputs).view(kind, inputs)
+        # With values even where a model is built without any, only for the shapes of its weights.
+        places = torch.arange(self.weight.numel(), device="cpu").view(self.weight.shape)
+        channels = torch.arange(kind * inputs, device="cpu").view(kind, inputs)
         every = torch.cat(
             [
                 turn(places, way)[:, channels[list(order)].flatten()]

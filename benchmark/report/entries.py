@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.bench import packed_weights
+from benchmark.result_file import read_result
 from benchmark.results import result_label
-from benchmark.run import Config, RunFolder, config_from_json, read_json
+from benchmark.run import Config, RunFolder, config_from_json
 from benchmark.tasks import Task, find_task
-from benchmark.weights import load_tensors
+from benchmark.weights import read_about
 from ivl_shards import UserError
 
 # Where `ivl-bench run` leaves runs, and where results are kept.
@@ -87,18 +88,10 @@ def _result_files(place: Path) -> Iterator[Path]:
 
 def read_entry(path: Path) -> Entry:
     """A result's file, which may lie in a run's folder."""
-    result = read_json(path)
-    try:
-        asked = result["config"]
-        config = config_from_json(asked, path) if "training" in asked else None
-        scores = result["evaluation"]["scores"]
-        for length, score in scores.items():
-            int(length), float(score["value"]), float(score["low"]), float(score["high"])
-        entry = Entry(result, config, find_task(asked["task"]), _weights_of(result, path))
-        assert entry.label and entry.tested_on and result["evaluation"]["wrong"] is not None
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{path}: not a result of ivl-bench ({error!r})") from None
-    return entry
+    result = read_result(path)
+    asked = result["config"]
+    config = config_from_json(asked, path) if "training" in asked else None
+    return Entry(result, config, find_task(asked["task"]), _weights_of(result, path))
 
 
 def _weights_of(result: dict[str, Any], path: Path) -> Path | None:
@@ -108,7 +101,7 @@ def _weights_of(result: dict[str, Any], path: Path) -> Path | None:
     if path == folder.result and folder.weights.exists():
         return folder.weights
     for packed in packed_weights():
-        about = load_tensors(packed)[1]
+        about = read_about(packed)
         trained = round(about["seconds"], 1), about["config"]
         if trained == (result.get("training_seconds"), result["config"]):
             return packed

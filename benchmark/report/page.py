@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,16 @@ from benchmark.results import paper_source
 from benchmark.tasks import TASKS, Task
 from ivl_shards import UserError
 from ivl_shards.counts import format_counts
+from ivl_shards.disk import write_whole
 from ivl_shards.progress import Report, no_report
 
 
 def write_page(
     entries: Sequence[Entry], unfinished: Sequence[str], out: Path, data: Path, samples: int,
-    report: Report = no_report,
+    report: Report = no_report, named: Collection[str] = (),
 ) -> None:  # fmt: skip
-    """Write the page; `samples` are played for each inductive run."""
+    """Write the page; `samples` are played for each inductive run. Models of third parties are
+    played if they are `named`: see `benchmark.bench.load_model`."""
     if not out.parent.is_dir() or out.is_dir():
         raise UserError(f"{out}: cannot be written: give --out a file in a folder that exists")
     report(0)
@@ -29,7 +31,8 @@ def write_page(
     tasks = []
     for task in shown:
         own = [entry for entry in entries if entry.task is task]
-        tasks.append(_task_json(task, own, data, samples, report))
+        player = task_player(task, own, data, samples, report, named)
+        tasks.append({**_task_json(task, own), "player": player})
     values = {
         "source": paper_source(),
         "runs": len(entries),
@@ -39,15 +42,11 @@ def write_page(
     template = files("benchmark.report").joinpath("page.html").read_text("utf-8")
     # "<" could end, or open, something in the element that the data stands in.
     text = json.dumps(values, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
-    try:
-        out.write_text(template.replace("/*DATA*/", text), "utf-8")
-    except OSError as error:
-        raise UserError(f"{out}: cannot be written ({error.strerror})") from None
+    # "replace": names of folders may hold bytes that are no text.
+    write_whole(out, template.replace("/*DATA*/", text).encode("utf-8", "replace"))
 
 
-def _task_json(
-    task: Task, entries: Sequence[Entry], data: Path, samples: int, report: Report
-) -> dict[str, Any]:
+def _task_json(task: Task, entries: Sequence[Entry]) -> dict[str, Any]:
     tables = task_tables(task, entries)
     return {
         "name": task.name,
@@ -60,7 +59,6 @@ def _task_json(
         "tables": [table_json(task, table) for table in tables],
         "curves": _curves(tables[0]),
         "runs": [_about(entry) for entry in entries],
-        "player": task_player(task, entries, data, samples, report),
     }
 
 

@@ -1,7 +1,7 @@
 """Player: the steps of inductive models at test images, beside what other models answer."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,10 +41,11 @@ class Loaded:
 
 
 def task_player(
-    task: Task, entries: Sequence[Entry], data: Path, samples: int, report: Report = no_report
-) -> dict[str, Any]:
+    task: Task, entries: Sequence[Entry], data: Path, samples: int, report: Report = no_report,
+    named: Collection[str] = (),
+) -> dict[str, Any]:  # fmt: skip
     """What the page plays for a task, and why it plays no more than that."""
-    loaded, absent = _load_all(task, entries, data)
+    loaded, absent = _load_all(task, entries, data, named)
     inductive = [run for run in loaded if isinstance(run.model, InductiveModel)]
     others = {
         run.entry.label: run for run in reversed(loaded)
@@ -63,28 +64,35 @@ def task_player(
 
 
 def _load_all(
-    task: Task, entries: Sequence[Entry], data: Path
-) -> tuple[list[Loaded], list[str]]:  # fmt: skip
+    task: Task, entries: Sequence[Entry], data: Path, named: Collection[str]
+) -> tuple[list[Loaded], list[str]]:
     loaded, absent = [], []
     for entry in entries:
         if entry.config is None:
             continue
         try:
-            loaded.append(Loaded(entry, _load(task, entry, data)))
+            loaded.append(Loaded(entry, _load(task, entry, data, named)))
         except UserError as error:
             absent.append(f"{entry.name} is not played: {error}")
     return loaded, absent
 
 
-def _load(task: Task, entry: Entry, data: Path) -> Model:
+def _load(task: Task, entry: Entry, data: Path, named: Collection[str]) -> Model:
     """The model of a run that can be asked about the test set it was scored on."""
     if entry.weights is None:
         raise UserError("a result without its run's folder, which has the weights")
     if not data_file(task, task.test, data).exists():
         raise UserError(f"its test set is not in {data}: see --data")
-    if open_part(task, task.test, data).attributes["content_sha256"] != entry.tested_on:
+    test = open_part(task, task.test, data)
+    wrong = entry.result["evaluation"]["wrong"]
+    if test.attributes["content_sha256"] != entry.tested_on or (
+        wrong and wrong[-1][0] >= len(test)
+    ):
         raise UserError(f"it was scored on another test set than the one in {data}")
-    return load_model(entry.weights)[1].eval()
+    config, model = load_model(entry.weights, named)
+    if entry.config is None or config.task != task.name or config.model != entry.config.model:
+        raise UserError("its weights are of another model than its result")
+    return model.eval()
 
 
 def _run_json(

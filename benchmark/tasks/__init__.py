@@ -7,6 +7,7 @@ from benchmark.tasks.task import Answer, Part, Task
 from benchmark.tasks.text_blocks import TEXT_BLOCKS
 from benchmark.tasks.toy_shapes import TOY_SHAPES
 from ivl_shards import UserError
+from ivl_shards.errors import did_you_mean
 
 TASKS = {
     task.name: task
@@ -19,5 +20,6 @@ __all__ = ["TASKS", "Answer", "Part", "Task", "find_task"]
 def find_task(name: str) -> Task:
     """The task of that name."""
     if name not in TASKS:
-        raise UserError(f"no task '{name}': there are {', '.join(TASKS)}")
+        hint = did_you_mean(name, TASKS)
+        raise UserError(f"no task '{name}'{hint}: there are {', '.join(TASKS)}")
     return TASKS[name]

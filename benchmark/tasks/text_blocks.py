@@ -1,7 +1,7 @@
 """Text blocks: lines of words to read, trained on three to five (section 4.1 of the paper)."""
 
 from pathlib import Path
-from string import ascii_letters
+from string import ascii_letters, digits, punctuation
 from typing import Any
 
 from benchmark.tasks.canvas import SIZE
@@ -9,8 +9,14 @@ from benchmark.tasks.task import Part, Task
 from ivl_shards.schema import Array
 from textblocks_gen import TextRecipe, generate
 
-# What the lexicon's words are written with, in capitals or not.
-ALPHABET = " " + ascii_letters
+LETTERS = " " + ascii_letters
+"""What the lexicon's words are written with, in capitals or not."""
+ALPHABET = LETTERS + digits + punctuation
+"""Printable ASCII."""
+ALPHABETS = {"letters": LETTERS, "ascii": ALPHABET}
+# How often a word to train on is a number, or is followed by a mark; in what is tested on, as in
+# the paper, none is.
+_NUMBERS, _MARKS = 0.04, 0.06
 
 
 def make(part: Part, seed: int, out: Path, data: Path) -> None:
@@ -18,8 +24,14 @@ def make(part: Part, seed: int, out: Path, data: Path) -> None:
 
     What is tested on differs in its seed too, on which the textures behind the text depend.
     """
-    own = seed if part.split == "train" else seed + 1
-    generate(TextRecipe(part.counts, part.total, seed=own, split=part.split), out)
+    if part.split == "train":
+        recipe = TextRecipe(
+            part.counts, part.total, seed=seed, split=part.split,
+            digits=_NUMBERS, punctuation=_MARKS,
+        )  # fmt: skip
+    else:
+        recipe = TextRecipe(part.counts, part.total, seed=seed + 1, split=part.split)
+    generate(recipe, out)
 
 
 def line_texts(sample: Any) -> list[str]:
@@ -43,7 +55,7 @@ TEXT_BLOCKS = Task(
     title="Synthetic Text Blocks",
     kind="reading",
     made_by="text-blocks",
-    train=Part("train", (3, 4, 5), 90_000),
+    train=Part("train", (3, 4, 5), 180_000),
     test=Part("test", tuple(range(1, 11)), 200 * 10),
     channels=3,
     metrics=("word recall", "word precision", "edit distance"),

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from fontTools.ttLib import TTFont
 from fontTools.ttLib.tables._g_l_y_f import Glyph, GlyphComponent, GlyphCoordinates
-from PIL import Image
 
 import fonts
 from conftest import assert_one_line
@@ -39,8 +38,7 @@ def draw(folder: Path) -> None:
         return
     draft = TextRecipe((2,), 4, 0, "test", width=320, height=160, char_quads=True)
     (folder / "words.txt").write_text("alpha\nBETA\n")
-    Image.new("RGB", (400, 200), "grey").save(folder / "ground.png")
-    source = Source(folder, folder / "words.txt", folder)
+    source = Source(folder, folder / "words.txt")
     recipe = complete(draft, source)
     studio = open_studio(recipe, source)
     canvas = Canvas(recipe)
@@ -144,6 +142,15 @@ def saved(name: str, edit: Callable[[TTFont], None]) -> bytes:
         file = io.BytesIO()
         font.save(file)
     return file.getvalue()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Draw once in this process: cases inherit the compiled functions and the backgrounds, so
+    that what they are timed for is their font."""
+    folder = tmp_path_factory.mktemp("sound")
+    (folder / "a.ttf").write_bytes(small_font(SOURCES[0]))
+    draw(folder)
 
 
 @pytest.fixture

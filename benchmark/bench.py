@@ -58,6 +58,7 @@ def run_one(
             held.enter_context(hold_folder(folder.path, config))
             open_part(task, task.train, data)  # made by one, opened by all
             open_part(task, task.test, data)
+            _synthetic(config, task, data)
         processes.wait()
         if not _is_scored(folder, changes):
             model = _trained(config, task, data, folder, processes, save_every, quiet, init)
@@ -115,7 +116,7 @@ def _trained(
         with show_progress(total, quiet or not processes.first) as report:
             state = train(
                 config, task, model, open_part(task, task.train, data), folder, processes,
-                save_every, report,
+                save_every, report, _synthetic(config, task, data),
             )  # fmt: skip
         if processes.first:
             about = {"config": config.to_json(), "seconds": state.seconds}
@@ -126,13 +127,23 @@ def _trained(
     return model
 
 
+def _synthetic(config: Config, task: Task, data: Path) -> Dataset | None:
+    """Return the synthetic samples that a training mixes with the task's own, if any."""
+    if not config.training.synthetic:
+        return None
+    if task.synthetic is None:
+        raise UserError(f"synthetic: {task.name} has no synthetic samples: leave it out")
+    return open_part(task, task.synthetic, data)
+
+
 def give_encoder(model: Model, path: Path) -> None:
-    """Begin with the encoder of a trained model."""
-    encoder = getattr(model, "encoder", None)
+    """Begin with the encoder of a trained model; that of a line reader is its strip reader."""
+    name = "reader" if isinstance(model, LineReader) else "encoder"
+    encoder = getattr(model, name, None)
     if not isinstance(encoder, torch.nn.Module):
         raise UserError(f"{path}: this model has no encoder to begin with")
     tensors, _ = load_tensors(path)
-    prefix = "encoder."
+    prefix = f"{name}."
     own = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
     load_into(encoder, own, path)
 

@@ -80,7 +80,7 @@ def open_part(task: Task, part: Part, folder: Path, seed: int = 0) -> Dataset:
         task.make(part, seed, path, folder)
     dataset = open_dataset(path)
     made_for = dataset.attributes["task"]
-    if made_for != task.made_by:
+    if made_for != (part.made_by or task.made_by):
         raise UserError(f"{path}: holds {made_for}, not {task.name}: move it away or use --data")
     return dataset
 
@@ -153,8 +153,25 @@ def _stack(arrays: list[Array]) -> Array:
     return out
 
 
+@dataclass(frozen=True)
+class TrainingSet:
+    """The samples to train on, and synthetic ones that a share of them is replaced by."""
+
+    samples: Dataset
+    synthetic: Dataset | None = None
+    share: float = 0.0
+
+    def sample(self, seed: int, place: int) -> Sample:
+        """Return the sample at a place in the endless row of epochs."""
+        dataset = self.samples
+        if self.synthetic is not None:
+            drawn = np.random.default_rng([seed, 3, place]).random()
+            dataset = self.synthetic if drawn < self.share else self.samples
+        return dataset[_shuffled(seed, len(dataset), place)]
+
+
 def training_batches(
-    task: Task, dataset: Dataset, seed: int, size: int, steps: range, rank: int, world: int,
+    task: Task, dataset: TrainingSet, seed: int, size: int, steps: range, rank: int, world: int,
     augment: bool, words: int = 0, finding: int = 0,
 ) -> Iterator[Batch]:  # fmt: skip
     """The batches of the given training steps; with several processes, this one's share.
@@ -167,9 +184,10 @@ def training_batches(
 
     def batch(step: int) -> Batch:
         places = range(step * size + rank, (step + 1) * size, world)
-        samples = [dataset[_shuffled(seed, len(dataset), p)] for p in places]
+        samples = [dataset.sample(seed, p) for p in places]
         rngs = [np.random.default_rng([seed, 1, p]) for p in places]
-        made = make_batch(task, samples, rngs, dataset if augment else None, step < words)
+        others = dataset.samples if augment else None
+        made = make_batch(task, samples, rngs, others, step < words)
         if isinstance(made, ReadingBatch) and finding:
             made = replace(made, find=step < finding or step % FIND_EVERY == 0)
         return made

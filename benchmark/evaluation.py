@@ -11,8 +11,8 @@ import torch
 
 from benchmark.data import make_batch
 from benchmark.metrics import Score, Words, accuracy, edit_distance, f_score, precision, recall
-from benchmark.models import InductiveModel, Model
-from benchmark.sizes import read_in_sizes
+from benchmark.models import Model
+from benchmark.page_reading import is_line_finder, read_page
 from benchmark.tasks import Answer, Task
 from ivl_shards import Sample
 from ivl_shards.progress import Report, no_report
@@ -79,11 +79,11 @@ def evaluate(
 def answers_to(
     task: Task, model: Model, samples: list[Sample], device: torch.device
 ) -> list[Answer]:
-    """What a model says of samples of one size; where they can be seen in several, by the surest
-    reading."""
-    if task.looks is None or not isinstance(model, InductiveModel):
+    """Return what a model says of samples of one size; where the height of lines is not known, it
+    reads them in several sizes."""
+    if not task.zooms or task.page is None or not is_line_finder(model):
         return model.predict(make_batch(task, samples, []).images.to(device))
-    return [read_in_sizes(model, task.looks(sample), device)[1] for sample in samples]
+    return [read_page(model, s.image, task.page, task.zooms).texts for s in samples]
 
 
 def true_answer(task: Task, sample: Any) -> Answer:

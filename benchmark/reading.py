@@ -14,18 +14,17 @@ from torch import Tensor
 
 from benchmark.data import image_batch
 from benchmark.files import require_file
-from benchmark.fit import Fitted, fit
 from benchmark.inference import STOP, run_loop
 from benchmark.models.contract import InductiveModel, Step
 from benchmark.models.strips import band_quads, mask_bands
-from benchmark.sizes import is_text, letters
+from benchmark.page_reading import is_line_finder, read_page
 from benchmark.tasks import Task
 from ivl_shards import UserError
 from ivl_shards.schema import Array
 
-# How large a picture is laid on the canvas. Readers know letters of about one size, and how
-# large those of a picture are is seen only by reading them.
-_ZOOMS = (1.0, 0.78, 0.61, 0.47, 0.37, 0.29, 0.22, 0.17, 0.13)
+# Sizes in which a picture is laid on the canvas, over the largest that fits: how large its letters
+# are is seen only by reading them.
+_ZOOMS = (1.0, 0.7, 0.5, 0.35)
 FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF", "PPM")
 """Pictures that are opened, by Pillow's names."""
 # Pixels of a picture that is decoded at all.
@@ -55,7 +54,7 @@ class ReadStep:
     @property
     def is_line(self) -> bool:
         """Whether text was read."""
-        return not self.stop and is_text(self.text, self.sure)
+        return not self.stop and bool(self.text)
 
 
 @dataclass(frozen=True)
@@ -140,37 +139,30 @@ def _scale(values: Array, path: Path) -> Array:
 def read_picture(model: InductiveModel, task: Task, picture: Array) -> Reading:
     """Read a picture (H, W) or (H, W, 3), laid on the task's page in several sizes: the reading
     with the most letters that the model is sure of is taken."""
-    if task.page is None:
+    if task.page is None or not is_line_finder(model):
         if picture.shape[0] * picture.shape[1] > _MOST_PIXELS:
             raise UserError(f"the picture is larger than {_MOST_PIXELS:,} pixels: shrink it")
-        fitted = [fit(picture, (picture.shape[0], picture.shape[1]))]
-    else:
-        fitted = [fit(picture, task.page, zoom) for zoom in _ZOOMS]
-    steps = _record(model, image_batch(np.stack([f.pixels for f in fitted])))
-    found = [_reading(f, s) for f, s in zip(fitted, steps, strict=True)]
-    # The first of equals, which is the largest.
-    return max(found, key=lambda reading: letters((x.text, x.sure) for x in reading.lines))
+        return _read_whole(model, picture)
+    page = read_page(model, picture, task.page, _ZOOMS)
+    steps = [ReadStep(s.memory, s.delta, s.after, s.text, s.confidence, s.stop) for s in page.steps]
+    lines = [ReadLine(line.text, line.quad, line.confidence) for line in page.lines]
+    return Reading(lines, page.view.pixels, steps)
 
 
-def _record(model: InductiveModel, images: Tensor) -> list[list[ReadStep]]:
-    """The steps of each image (N, C, H, W)."""
-    steps: list[list[ReadStep]] = [[] for _ in images]
+def _read_whole(model: InductiveModel, picture: Array) -> Reading:
+    """Read a picture as large as it is."""
+    steps: list[ReadStep] = []
 
     def watch(active: Tensor, memory: Tensor, step: Step) -> None:
         after = model.update(memory, step.delta)
-        sure = torch.ones(len(active)) if step.sure is None else step.sure
-        for k, i in enumerate(active.tolist()):
-            before, delta, later = (x[k].cpu().numpy() for x in (memory, step.delta, after))
-            text, stop = step.outputs[k] if step.outputs else "", bool(step.stop[k] > STOP)
-            steps[i].append(ReadStep(before, delta, later, text, float(sure[k]), stop))
+        sure = 1.0 if step.sure is None else float(step.sure[0])
+        before, delta, later = (x[0].cpu().numpy() for x in (memory, step.delta, after))
+        text, stop = step.outputs[0].strip() if step.outputs else "", bool(step.stop[0] > STOP)
+        steps.append(ReadStep(before, delta, later, text, sure, stop))
 
-    run_loop(model, images, watch=watch)
-    return steps
-
-
-def _reading(fitted: Fitted, steps: list[ReadStep]) -> Reading:
+    run_loop(model, image_batch(picture[None]), watch=watch)
     read = [step for step in steps if step.is_line]
     masks = torch.from_numpy(np.stack([s.delta for s in read])) if read else torch.zeros(0, 1, 1)
-    quads = fitted.back(band_quads(mask_bands(masks, (1, 1))).numpy())
-    lines = [ReadLine(s.text.strip(), q, s.sure) for s, q in zip(read, quads, strict=True)]
-    return Reading(lines, fitted.pixels, steps)
+    quads = band_quads(mask_bands(masks, (1, 1))).numpy()
+    lines = [ReadLine(s.text, q, s.sure) for s, q in zip(read, quads, strict=True)]
+    return Reading(lines, picture, steps)

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from benchmark.data import make_batch, split_validation, training_batches
+from benchmark.data import TrainingSet, make_batch, split_validation, training_batches
 from benchmark.files import require_file
 from benchmark.models import Model
 from benchmark.options import is_number, whole
@@ -56,9 +56,10 @@ class State:
 def train(
     config: Config, task: Task, model: Model, dataset: Dataset, folder: RunFolder,
     processes: Processes, save_every: float, report: Report = no_report,
+    synthetic: Dataset | None = None,
 ) -> State:  # fmt: skip
     """Train from the last checkpoint, or from the beginning, to the end; a checkpoint is
-    written every so many seconds."""
+    written every so many seconds. `synthetic` samples take the place of some of the dataset's."""
     training = config.training
     model.to(processes.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     state = State(model, make_optimiser(training, model), _average(training, model))
@@ -70,7 +71,8 @@ def train(
     to_train, to_watch = split_validation(task, dataset)
     objective = processes.shared(model, partly=bool(training.finding))
     batches = training_batches(
-        task, to_train, config.seed, training.batch, range(state.step, training.steps),
+        task, TrainingSet(to_train, synthetic, training.synthetic), config.seed, training.batch,
+        range(state.step, training.steps),
         processes.rank, processes.world, training.augment, training.words, training.finding,
     )  # fmt: skip
     begun, before = time.monotonic(), state.seconds

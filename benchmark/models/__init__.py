@@ -54,6 +54,7 @@ _LINE_READER = {
     "columns": whole(16, 4096), "reader": wholes(5, 1, 2048), "hidden": whole(1, 4096),
     "momentum": number(0, 1), "along": number(0, 100), "squeeze": number(0.25, 4),
     "layers": choice("plain", "residual"), "alphabet": choice(*ALPHABETS),
+    "scales": choice("one", "many"),
 }  # fmt: skip
 
 

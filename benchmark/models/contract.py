@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmark.data import Batch
+from benchmark.models.strips import Band
 from benchmark.tasks import Answer
 from benchmark.tasks.task import Kind
 
@@ -40,6 +41,7 @@ class Step:
     stop: Tensor  # (N,) probability that nothing is left
     outputs: list[str] | None = None  # reading: what the next line says
     sure: Tensor | None = None  # (N,) reading: how sure of that it is, 0 to 1, where it can tell
+    band: Band | None = None  # reading: where the next line is, in pixels, where it can tell
 
 
 class InductiveModel(Model):

@@ -21,10 +21,11 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn import functional
 
-from benchmark.data import Batch, ReadingBatch, spell
+from benchmark.data import Batch, ReadingBatch, image_batch, spell
 from benchmark.models.contract import InductiveModel, Step
 from benchmark.models.ctc import BLANK, certainty, greedy_texts
 from benchmark.models.layers import BatchNorm, grey
+from benchmark.models.pyramid_finder import PyramidFinder
 from benchmark.models.steps import ReadingSteps, reading_steps
 from benchmark.models.strip_reader import ResidualReader, blank_after
 from benchmark.models.strips import (
@@ -40,6 +41,7 @@ from benchmark.models.strips import (
 from benchmark.options import Option, whole, wholes
 from benchmark.tasks.task import Kind
 from ivl_shards import UserError
+from ivl_shards.schema import Array
 
 # A line covers some hundredths of an image, so the mean loss over its cells is small.
 _CELLS = 20.0
@@ -86,6 +88,9 @@ class ReaderSize:
     """Of its LSTM, in each direction."""
     momentum: float = 0.1
     """How fast the finder's normalisations forget earlier batches."""
+    scales: str = "one"
+    """`one`: the finder knows lines of about one height; `many`: of any height, up to that of the
+    image."""
 
 
 class LineReader(InductiveModel):
@@ -108,7 +113,7 @@ class LineReader(InductiveModel):
         self.errors = error * np.array([along, 1, along, 1, along])
         self.size = ReaderSize(**size)
         self.stride = _product(self.size.strides)
-        self.finder = Finder(channels, self.size)
+        self.finder = _finder(channels, self.size)
         for module in self.finder.modules():
             if isinstance(module, BatchNorm):
                 module.momentum = self.size.momentum
@@ -126,16 +131,38 @@ class LineReader(InductiveModel):
         return torch.cat([self.finder.look(whole), _fold(whole, self.stride)], 1)
 
     def step(self, encoded: Tensor, memory: Tensor) -> Step:
-        seen, folded = encoded[:, : self.size.finder], encoded[:, self.size.finder :]
-        logits, stop = self.finder(seen, _whole(memory, self.stride))
+        step = self.find(encoded, memory)
+        assert step.band is not None
+        pixels = _unfold(encoded[:, self.size.finder :], self.stride)
+        texts, sure = self.read(pixels, step.band)
+        return replace(step, outputs=texts, sure=sure)
+
+    def find(self, encoded: Tensor, memory: Tensor) -> Step:
+        """Find the next line without reading it; the bands are in pixels of the image."""
+        whole = _whole(memory, self.stride)
+        logits, stop = self.finder(encoded[:, : self.size.finder], whole)
         found = logits.sigmoid()
-        band = mask_bands(found, self.stride)
-        characters, _ = self.reader(self._cut(_unfold(folded, self.stride), band))
+        full = functional.interpolate(found[:, None], whole.shape[1:], mode="bilinear")[:, 0]
         _, height, width = memory.shape
-        full = functional.interpolate(found[:, None], _whole(memory, self.stride).shape[1:],
-                                      mode="bilinear")[:, 0]  # fmt: skip
-        texts, sure = self.decode(characters), certainty(characters)
-        return Step(full[:, :height, :width], stop.sigmoid(), texts, sure)
+        delta = full[:, :height, :width]
+        return Step(delta, stop.sigmoid(), band=mask_bands(found, self.stride))
+
+    def read(self, images: Tensor, band: Band) -> tuple[list[str], Tensor]:
+        """Read the lines in N bands of N grey images (N, 1, H, W); the texts, and the confidence
+        in each, (N,)."""
+        characters, _ = self.reader(self._cut(images, band))
+        return self.decode(characters), certainty(characters)
+
+    @torch.no_grad()
+    def read_lines(self, picture: Array, band: Band) -> list[tuple[str, float]]:
+        """Read the lines in bands of a picture (H, W) or (H, W, 3), each with its confidence."""
+        pixels = grey(image_batch(picture[None]))
+        found = [("", 0.0)] * len(band.left)
+        for rows in _of_like_length(band, together=False):
+            texts, sure = self.read(pixels.expand(len(rows), -1, -1, -1), band[rows])
+            for row, text, confidence in zip(rows.tolist(), texts, sure.tolist(), strict=True):
+                found[row] = (text, confidence)
+        return found
 
     def update(self, memory: Tensor, delta: Tensor) -> Tensor:
         """m + Δm, kept between 0 and 1."""
@@ -277,6 +304,14 @@ class StripReader(nn.Module):
         logits = self.characters(x).unflatten(2, (self._FRAMES, -1)).flatten(1, 2)  # (N, L, V)
         frames = -(-strips.columns // self._COLUMNS) * self._FRAMES
         return blank_after(logits, frames).log_softmax(2), frames
+
+
+def _finder(channels: int, size: ReaderSize) -> "Finder | PyramidFinder":
+    if size.scales == "one":
+        return Finder(channels, size)
+    if size.scales == "many":
+        return PyramidFinder(channels, size.strides, size.finder, size.step)
+    raise UserError(f"scales '{size.scales}': one or many")
 
 
 def _strip_reader(channels: int, symbols: int, size: ReaderSize) -> nn.Module:

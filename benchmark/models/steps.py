@@ -9,10 +9,14 @@ from torch import Tensor
 
 from benchmark.data import CountingBatch, ReadingBatch
 from benchmark.models.peaks import draw_peaks
+from ivl_shards.schema import Array
 
 # Where the middle of an object is can be told to the same fraction of a pixel up to this size,
 # and to the same fraction of its size beyond.
 _EXACT = 12.0
+# The edges of a line are found to the same fraction of a pixel up to this height, and to the same
+# fraction of its height beyond.
+_TALL = 40.0
 
 
 @dataclass(frozen=True)
@@ -116,10 +120,18 @@ def _moved_lines(batch: ReadingBatch, jitter: float) -> tuple[Tensor, Tensor]:
         strength[i, 1 : length + 1] = rng.uniform(0.8, 1, length)
         across, down = rng.normal(0, [[2 * jitter], [jitter]], (length, 2, 2)).swapaxes(0, 1)
         off = np.stack([across[:, [0, 1, 1, 0]], down[:, [0, 0, 1, 1]]], 2)  # (length, 4, 2)
-        moved = quads[i, :length] + off + rng.normal(0, jitter / 2, (length, 4, 2))
+        off = off + rng.normal(0, jitter / 2, (length, 4, 2))
+        moved = quads[i, :length] + off * _error_scale(quads[i, :length])[:, None, None]
         # Pixel centres lie at + 0.5 for us and at whole numbers for OpenCV.
         corners = np.round((moved - 0.5) * 16).astype(np.int32)
         for step in range(length, 0, -1):  # where lines overlap, the earlier one stands
             cv2.fillConvexPoly(maps[i], corners[step - 1], step, shift=4)
     device = batch.images.device
     return torch.from_numpy(maps).long().to(device), torch.from_numpy(strength).to(device)
+
+
+def _error_scale(quads: Array) -> Array:
+    """How much farther off the edges of tall lines are found, (L,), from quads (L, 4, 2)."""
+    heights = np.linalg.norm(quads[:, [3, 2]] - quads[:, [0, 1]], axis=2).mean(1)
+    scale: Array = np.maximum(1.0, heights / _TALL)
+    return scale

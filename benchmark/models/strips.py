@@ -40,6 +40,10 @@ class Band:
     def __getitem__(self, rows: Tensor) -> "Band":
         return Band(self.left[rows], self.right[rows], self.heights[rows])
 
+    def __truediv__(self, factor: float) -> "Band":
+        """Return the same bands in an image that is so many times smaller."""
+        return Band(self.left / factor, self.right / factor, self.heights / factor)
+
     @property
     def length(self) -> Tensor:
         """From left to right, (N,); at least a pixel."""
@@ -192,8 +196,37 @@ def cut_strips(images: Tensor, band: Band, rows: int, most: int, squeeze: float 
     """Lay N bands of N images (N, C, H, W) straight: `rows` high and up to `most` columns long.
 
     Columns are `squeeze` times as far apart as rows are; a line that needs more than `most` is
-    squeezed further.
+    squeezed further. Tall lines are cut out of an image of half the size, a quarter and so on:
+    taking one pixel of several would leave ragged letters.
     """
+    pitch = band.heights.mean(1) * _MARGIN / rows  # pixels from row to row, (N,)
+    levels = pitch.clamp(min=1.0).log2().floor().long()
+    if not levels.any():
+        return _cut_level(images, band, rows, most, squeeze)
+    pieces = []
+    for level in sorted(set(levels.tolist())):
+        which = torch.nonzero(levels == level)[:, 0]
+        factor = 2**level
+        smaller = functional.avg_pool2d(images[which], factor, ceil_mode=True)
+        pieces.append((which, _cut_level(smaller, band[which] / factor, rows, most, squeeze)))
+    return _merge_strips(pieces)
+
+
+def _merge_strips(pieces: list[tuple[Tensor, Strips]]) -> Strips:
+    """Strips of several sets of rows as one, all padded to the longest."""
+    n = sum(len(which) for which, _ in pieces)
+    first = pieces[0][1].pixels
+    columns = max(strips.pixels.shape[3] for _, strips in pieces)
+    pixels = first.new_zeros(n, first.shape[1], first.shape[2], columns)
+    used = pieces[0][1].columns.new_zeros(n)
+    for which, strips in pieces:
+        pixels[which, :, :, : strips.pixels.shape[3]] = strips.pixels
+        used[which] = strips.columns
+    return Strips(pixels, used)
+
+
+def _cut_level(images: Tensor, band: Band, rows: int, most: int, squeeze: float) -> Strips:
+    """Cut bands out of images in which their lines have about the wanted size."""
     height, length = band.heights.mean(1), band.length  # (N,) each
     room = _ENDS * height
     pitch = height * _MARGIN / rows  # pixels from row to row

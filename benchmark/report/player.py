@@ -15,10 +15,10 @@ from benchmark.data import data_file, image_batch, make_batch, open_part
 from benchmark.evaluation import answers_to, block_text, true_answer
 from benchmark.metrics import edits
 from benchmark.models import InductiveModel, Model
+from benchmark.page_reading import is_line_finder, read_page
 from benchmark.report.entries import Entry
 from benchmark.report.picks import pick_rows
 from benchmark.report.recording import Recording, map_sheet, record_loop, shrink
-from benchmark.sizes import read_in_sizes
 from benchmark.tasks import Answer, Task
 from ivl_shards import Sample, UserError
 from ivl_shards.picture import png
@@ -137,11 +137,10 @@ def _sample_json(
 def _shown(task: Task, model: InductiveModel, sample: Sample) -> tuple[Tensor, Answer | None]:
     """The image (1, C, H, W) to watch a model at; where it sees several sizes, the one that it
     reads best, and the lines of it that count."""
-    if task.looks is None:
+    if not task.zooms or task.page is None or not is_line_finder(model):
         return make_batch(task, [sample], []).images, None
-    looks = task.looks(sample)
-    best, lines = read_in_sizes(model, looks, _CPU)
-    return image_batch(looks[best][None]), lines
+    best = read_page(model, sample.image, task.page, task.zooms)
+    return image_batch(best.view.pixels[None]), [*best.texts]
 
 
 def _answer(task: Task, recording: Recording) -> Answer:

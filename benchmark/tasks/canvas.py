@@ -1,11 +1,4 @@
-"""Canvas: a block of text out of a photograph, scaled and laid on an image of the usual size.
-
-Readers know text of the height that synthetic blocks have, on canvases as large as theirs.
-How high the lines of a photographed block are is not known before they are found. But the size
-of the block says about as much: the side of a square of the same area is 4.5 line heights in the
-middle of ICDAR's training blocks, and within a factor of 1.65 of that for eight in ten, whether
-they are one long line or many short ones.
-"""
+"""Canvas: a block of text out of a photograph, scaled and placed on an image of the usual size."""
 
 import cv2
 import numpy as np
@@ -14,20 +7,20 @@ from ivl_shards.schema import Array
 
 SIZE = (320, 448)
 """Height and width: those of synthetic blocks."""
-_SIDE = 130.0
-"""Of the square of a block's area, in pixels: most lines are 13 to 43 high."""
+_MOST = 4.0
+"""Small blocks are enlarged no further."""
 _RIM = 4
 """Least distance of a block from the canvas's edge, in pixels."""
 
 
-def block_scale(height: int, width: int) -> float:
-    """How much a block of that size is to be scaled.
+def fit_scale(height: int, width: int) -> float:
+    """Return how much a block of that size is to be scaled to fill the canvas.
 
-    >>> round(block_scale(260, 260), 3), round(block_scale(1000, 20), 3)
-    (0.5, 0.312)
+    >>> round(fit_scale(156, 10), 3), round(fit_scale(312, 880), 3), fit_scale(8, 8)
+    (2.0, 0.5, 4.0)
     """
     room = (SIZE[0] - 2 * _RIM) / height, (SIZE[1] - 2 * _RIM) / width
-    return min(_SIDE / float(np.sqrt(height * width)), *room)
+    return min(_MOST, *room)
 
 
 def lay(image: Array, quads: Array, scale: float, warp: Array, place: Array) -> tuple[Array, Array]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmark.metrics import spot_words
-from benchmark.tasks.canvas import SIZE, block_scale, lay, step_map
+from benchmark.tasks.canvas import SIZE, fit_scale, lay, step_map
 from benchmark.tasks.light import other_light
 from benchmark.tasks.task import Part, Task
 from benchmark.tasks.text_blocks import ALPHABET, line_quads, line_texts
@@ -14,14 +14,26 @@ from icdar_blocks import generate, group_split, plan_dataset
 from ivl_shards import Sample, UserError
 from ivl_shards.reader import Dataset
 from ivl_shards.schema import Array
+from textblocks_gen import TextRecipe
+from textblocks_gen import generate as generate_text
 
-# Over the usual size, which is the first: around it lines are read best, as training's are.
-SIZES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 1.2, 1.5)
+ZOOMS = (1.0, 0.7, 0.5)
+"""Sizes in which blocks are read, over the largest that fits."""
+SYNTHETIC = Part("synthetic", (1, 2, 3, 4, 5), 40_000, made_by="text-blocks")
+# Smallest size of a block in training, over the largest that fits.
+_SMALLEST = 0.4
+# How often a synthetic block is cut out of its image as real ones are, and the space around it over
+# the height of its lines; in the data it is 0.5.
+_CUT, _MARGINS = 0.85, (0.2, 1.2)
 
 
 def make(part: Part, seed: int, out: Path, data: Path) -> None:
-    """Cut all blocks of a split out of ICDAR's photographs."""
-    generate(plan_dataset(group_split(find_scenes(data), part.split)), out)
+    """Cut all blocks of a split out of ICDAR's photographs, or draw synthetic ones."""
+    if part == SYNTHETIC:
+        recipe = TextRecipe(part.counts, part.total, seed=seed, split="train", style="scene")
+        generate_text(recipe, out)
+    else:
+        generate(plan_dataset(group_split(find_scenes(data), part.split)), out)
 
 
 def find_scenes(data: Path) -> Path:
@@ -43,13 +55,12 @@ def find_scenes(data: Path) -> Path:
 
 
 def shown(sample: Sample, rng: np.random.Generator | None, others: Dataset | None = None) -> Sample:
-    """A block on the canvas that readers know; in training as another photographer took it."""
-    image = sample.image
-    x0, y0, x1, y1 = np.moveaxis(sample["line_box"].astype(float), 1, 0)
-    quads = np.stack([x0, y0, x1, y0, x1, y1, x0, y1], axis=1).reshape(-1, 4, 2)
-    scale, warp, place = block_scale(*image.shape[:2]), np.eye(3), np.zeros(2)
+    """Return a block on the canvas that readers know; in training as another photographer took
+    it, from nearer or farther."""
+    image, quads = _block(sample, rng)
+    scale, warp, place = fit_scale(*image.shape[:2]), np.eye(3), np.zeros(2)
     if rng is not None:
-        scale *= float(np.exp(np.clip(rng.normal(0, 0.25), -0.6, 0.6)))
+        scale *= rng.uniform(_SMALLEST, 1.0)
         warp, place = _stance(rng, scale * max(image.shape)), rng.uniform(-1, 1, 2)
         image = other_light(image, rng)
         if rng.random() < 0.3:
@@ -59,11 +70,20 @@ def shown(sample: Sample, rng: np.random.Generator | None, others: Dataset | Non
     return Sample({**sample, **fields}, sample.sequence)
 
 
-def looks(sample: Sample) -> list[Array]:
-    """A block on the canvas in several sizes: how high its lines are is not known."""
-    image, scale = sample.image, block_scale(*sample.image.shape[:2])
-    nothing, middle = np.zeros((0, 4, 2)), np.zeros(2)
-    return [lay(image, nothing, size * scale, np.eye(3), middle)[0] for size in SIZES]
+def _block(sample: Sample, rng: np.random.Generator | None) -> tuple[Array, Array]:
+    """Return the picture of a block and the quads of its lines, (L, 4, 2)."""
+    if "line_quad" not in sample:  # a real one: upright boxes, cut out already
+        x0, y0, x1, y1 = np.moveaxis(sample["line_box"].astype(float), 1, 0)
+        return sample.image, np.stack([x0, y0, x1, y0, x1, y1, x0, y1], 1).reshape(-1, 4, 2)
+    image, quads = sample.image, sample["line_quad"].astype(float)
+    if rng is None or rng.random() > _CUT:
+        return image, quads
+    height = np.linalg.norm(quads[:, 3] - quads[:, 0], axis=1).mean()
+    room = rng.uniform(*_MARGINS, (2, 2)) * height
+    corners = quads.reshape(-1, 2)
+    low = np.maximum(np.floor(corners.min(0) - room[0]), 0).astype(int)
+    high = np.minimum(np.ceil(corners.max(0) + room[1]), image.shape[1::-1]).astype(int)
+    return np.ascontiguousarray(image[low[1] : high[1], low[0] : high[0]]), quads - low
 
 
 def _stance(rng: np.random.Generator, side: float) -> Array:
@@ -84,6 +104,7 @@ ICDAR_BLOCKS = Task(
     made_by="icdar-blocks",
     train=Part("train", tuple(range(1, 9)), 0),
     test=Part("test", tuple(range(1, 8)), 0),
+    synthetic=SYNTHETIC,
     channels=3,
     metrics=("word F", "word precision", "word recall"),
     make=make,
@@ -98,5 +119,5 @@ ICDAR_BLOCKS = Task(
     group="source_image",
     shown=shown,
     canvas=SIZE,
-    looks=looks,
+    zooms=ZOOMS,
 )

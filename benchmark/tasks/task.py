@@ -25,6 +25,8 @@ class Part:
     counts: tuple[int, ...]
     total: int
     """0: as many as there are, which is not ours to choose."""
+    made_by: str = ""
+    """The `task` that its shards name, where that is not the task's own."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,9 @@ class Task:
     one to name if there is room for one."""
     make: Callable[[Part, int, Path, Path], None]
     """Part, seed, the file to write, the folder of the data → the dataset is there."""
+    synthetic: Part | None = None
+    """Synthetic samples for training, of which a preset says how many are mixed with the real
+    ones."""
     photographs: bool = False
     """Whether the images are photographs, or like such, not drawings: models are larger then."""
     alphabet: str = ""
@@ -75,9 +80,9 @@ class Task:
     samples to train on, changed at random in what does not matter."""
     canvas: tuple[int, int] | None = None
     """Height and width that `shown` gives all images; None: they keep their own."""
-    looks: Callable[[Sample], list[Array]] | None = None
-    """Reading: a sample → images of it in several sizes on such canvases, the one that `shown`
-    gives first. Inductive models are tested on all of them, and the surest reading is taken."""
+    zooms: tuple[float, ...] = ()
+    """Reading: sizes in which a picture is laid on the canvas, over the largest that fits, where
+    the height of its lines is not known. Inductive models find lines in all of them."""
 
     @property
     def counted(self) -> str:

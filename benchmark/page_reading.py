@@ -1,0 +1,159 @@
+"""Page reading: lines of a picture of any size, found on a small canvas and read at full size.
+
+A finder sees the whole picture, letterboxed onto a canvas in one or several sizes. The memory of
+the inductive loop lives on that canvas. What it found is then cut out of the picture itself, where
+letters have all their pixels, and read. Of several sizes the one in which most text is read with
+confidence is taken.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol, TypeGuard
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from benchmark.data import image_batch
+from benchmark.fit import Fitted, fit
+from benchmark.inference import STOP, run_loop
+from benchmark.models.contract import InductiveModel, Step
+from benchmark.models.strips import Band, band_quads, quad_bands
+from benchmark.tasks.task import Kind
+from ivl_shards.schema import Array
+
+# Letters that are read with little confidence count for much less: at a wrong size, some are read
+# in anything.
+_POWER = 4
+# The edge of the canvas, over its size, that a picture leaves free, and the greatest enlargement;
+# both as in training.
+_RIM, _MOST = 0.025, 4.0
+
+
+class LineFinder(Protocol):
+    """A model that finds lines and can read them elsewhere than on the canvas."""
+
+    def encode(self, images: Tensor) -> Tensor:
+        """Return what all steps share."""
+
+    def find(self, encoded: Tensor, memory: Tensor) -> Step:
+        """Find the next line, with its band, without reading it."""
+
+    def update(self, memory: Tensor, delta: Tensor) -> Tensor:
+        """Return the memories after a step."""
+
+    def read_lines(self, picture: Array, band: Band) -> list[tuple[str, float]]:
+        """Return the text in each band of a picture (H, W, 3) and the confidence in it."""
+
+
+def is_line_finder(model: object) -> TypeGuard[LineFinder]:
+    """Tell whether a model can find lines without reading them."""
+    return hasattr(model, "find") and hasattr(model, "read_lines")
+
+
+@dataclass(frozen=True)
+class FoundStep:
+    """One step of the loop, on the canvas."""
+
+    memory: Array  # (H, W) m_t
+    delta: Array  # (H, W) Δm_t
+    after: Array  # (H, W) m_{t+1}
+    stop: bool
+    """Whether the model says that nothing is left."""
+    quad: Array  # (4, 2) corners of the line in pixels of the picture
+    text: str = ""
+    confidence: float = 0.0
+
+
+@dataclass(frozen=True)
+class PageReading:
+    """What was read in a picture, in one size."""
+
+    view: Fitted
+    steps: list[FoundStep]
+
+    @property
+    def lines(self) -> list[FoundStep]:
+        """The steps that found text."""
+        return [step for step in self.steps if not step.stop and step.text]
+
+    @property
+    def texts(self) -> list[str]:
+        """What the lines say."""
+        return [line.text for line in self.lines]
+
+    @property
+    def worth(self) -> float:
+        """How much text was read with confidence, in letters."""
+        return sum(len(line.text) * line.confidence**_POWER for line in self.lines)
+
+
+def read_page(
+    model: LineFinder, picture: Array, canvas: tuple[int, int], zooms: Sequence[float] = (1.0,)
+) -> PageReading:
+    """Read a picture (H, W, 3) in several sizes, each over the largest that fits the canvas, and
+    return the best reading."""
+    readings = read_views(model, picture, [letterbox(picture, canvas, zoom) for zoom in zooms])
+    return max(readings, key=lambda reading: reading.worth)  # the first of equals: the largest
+
+
+def read_views(model: LineFinder, picture: Array, views: Sequence[Fitted]) -> list[PageReading]:
+    """Read a picture as each of several canvases of one size shows it."""
+    found = _find(model, views)
+    quads = np.concatenate([np.stack([step.quad for step in steps]) for steps in found])
+    read = iter(model.read_lines(picture, quad_bands(torch.from_numpy(quads).float())))
+    return [
+        PageReading(
+            view,
+            [
+                replace(step, text=text.strip(), confidence=confidence)
+                for step, (text, confidence) in zip(steps, read, strict=False)
+            ],
+        )
+        for view, steps in zip(views, found, strict=True)
+    ]
+
+
+def letterbox(picture: Array, canvas: tuple[int, int], zoom: float) -> Fitted:
+    """Place a picture in the middle of a canvas, `zoom` times as large as fits."""
+    largest = min(canvas[0] / picture.shape[0], canvas[1] / picture.shape[1])
+    return fit(picture, canvas, min(zoom * (1 - _RIM), _MOST / largest))
+
+
+def _find(model: LineFinder, views: Sequence[Fitted]) -> list[list[FoundStep]]:
+    """Find the lines of pictures on canvases of one size, without reading them."""
+    steps: list[list[FoundStep]] = [[] for _ in views]
+
+    def watch(active: Tensor, memory: Tensor, step: Step) -> None:
+        after = model.update(memory, step.delta)
+        assert step.band is not None
+        quads = band_quads(step.band)
+        for k, i in enumerate(active.tolist()):
+            before, delta, later = (x[k].cpu().numpy() for x in (memory, step.delta, after))
+            quad, stop = views[i].back(quads[k].cpu().numpy()), bool(step.stop[k] > STOP)
+            steps[i].append(FoundStep(before, delta, later, stop, quad))
+
+    run_loop(_FindingOnly(model), image_batch(np.stack([v.pixels for v in views])), watch=watch)
+    return steps
+
+
+class _FindingOnly(InductiveModel):
+    """A model whose steps find lines and do not read them."""
+
+    kind: ClassVar[Kind] = "reading"
+
+    def __init__(self, model: LineFinder) -> None:
+        super().__init__()
+        self.found = model
+
+    def loss(self, batch: object) -> Tensor:
+        raise NotImplementedError("it is not trained")
+
+    def encode(self, images: Tensor) -> Tensor:
+        return self.found.encode(images)
+
+    def step(self, encoded: Tensor, memory: Tensor) -> Step:
+        return self.found.find(encoded, memory)
+
+    def update(self, memory: Tensor, delta: Tensor) -> Tensor:
+        return self.found.update(memory, delta)

@@ -1,0 +1,75 @@
+"""Compare the sizes in which photographed blocks are read, on ICDAR's train split.
+
+IVL_DATA=… .venv/bin/python experiments/zooms.py                  # some minutes
+
+Prints the word F of the blocks that the bundled model was not trained on (`held out`) and of all
+blocks of the train split, in each size and in the best of several, read by the model itself and by
+PP-OCRv6 (`inductive-ocr`).
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import numpy as np
+
+from benchmark.bench import find_weights, load_reader
+from benchmark.data import open_part, split_validation
+from benchmark.evaluation import score, true_answer
+from benchmark.models.inductive_ocr import InductiveOcr
+from benchmark.models.line_reader import LineReader
+from benchmark.page_reading import LineFinder, PageReading, letterbox, read_views
+from benchmark.tasks import Task, find_task
+from ivl_shards.reader import Dataset
+
+ZOOMS = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4)
+SETS = ((0,), (2,), (0, 2), (0, 2, 4), (0, 1, 2, 3, 4, 5))
+
+
+@click.command()
+@click.option("--weights", default="icdar-blocks-inductive-fast", show_default=True)
+@click.option("--data", type=click.Path(path_type=Path), default="data", help="for the blocks")
+@click.option("--all-blocks", is_flag=True, help="Read those that were trained on, too.")
+def main(weights: str, data: Path, all_blocks: bool) -> None:
+    """Read the blocks, print."""
+    task = find_task("icdar-blocks")
+    dataset = open_part(task, task.train, data)
+    _, model = load_reader(find_weights(weights))
+    assert isinstance(model, LineReader)
+    parts = {"held out": split_validation(task, dataset)[1]}
+    if all_blocks:
+        parts["all"] = dataset
+    readers: dict[str, LineFinder] = {"own": model, "inductive-ocr": InductiveOcr(model)}
+    for part, blocks in parts.items():
+        for name, reader in readers.items():
+            compare(task, f"{part}, {name}", reader, blocks)
+
+
+def compare(task: Task, name: str, reader: LineFinder, blocks: Dataset) -> None:
+    """Print the word F of blocks in single sizes and in the best of several."""
+    assert task.page is not None
+    page = task.page
+    samples = list(blocks)
+    found = [
+        read_views(reader, s.image, [letterbox(s.image, page, zoom) for zoom in ZOOMS])
+        for s in samples
+    ]
+    lengths = blocks.column(task.scored_by)
+    truths = [true_answer(task, sample) for sample in samples]
+
+    def show(label: str, best: Sequence[PageReading]) -> None:
+        rows = zip(range(len(best)), [reading.texts for reading in best], truths, strict=True)
+        scores = score(task, lengths, list(rows))["word F"]
+        print(f"{name:28} {label:24} " + " ".join(
+            f"{column}: {scores[column].value:5.1f}" for column in ("all", 1, "2+")
+            if column in scores
+        ), flush=True)  # fmt: skip
+
+    for zooms in SETS:
+        label = "/".join(f"{ZOOMS[k]:g}" for k in zooms)
+        show(label, [max((views[k] for k in zooms), key=lambda r: r.worth) for views in found])
+    print(f"{name:28} {np.size(found)} readings of {len(samples)} blocks")
+
+
+if __name__ == "__main__":
+    main()

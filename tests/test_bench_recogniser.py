@@ -44,7 +44,9 @@ def test_a_line_reads_alike_in_any_company(recogniser: Recogniser) -> None:
 def test_the_three_channels_are_red_green_blue(recogniser: Recogniser) -> None:
     rapidocr = pytest.importorskip("rapidocr")
     reader = rapidocr.RapidOCR(params={"Global.log_level": "error"})
-    picture = line(TEXTS[1])
+    # Red on grey: with its channels the other way round it is read with 0.006 less confidence.
+    dark = line(TEXTS[1])[..., :1] < 130
+    picture = np.where(dark, (255, 0, 0), (120, 120, 120)).astype(np.uint8)
     found = reader(cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), use_det=False, use_cls=False)
     ((text, confidence),) = recogniser.read([picture])
     assert found.txts == (text,) and confidence == pytest.approx(found.scores[0], abs=1e-3)

@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Collection
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from benchmark.decoding import Decoding
 from benchmark.evaluation import evaluate
 from benchmark.files import write_json
 from benchmark.models import MODELS, InductiveModel, Model, build_model
+from benchmark.models.inductive_ocr import INDUCTIVE_OCR, InductiveOcr
 from benchmark.models.line_reader import LineReader
 from benchmark.models.reader import alphabet_name
 from benchmark.options import is_number
@@ -257,6 +259,9 @@ def evaluate_weights(
     """Score a file of weights on the test set, or on one of other lengths."""
     config, model = load_model(path, named)
     task = find_task(config.task)
+    if INDUCTIVE_OCR in named:
+        require(decoding.is_greedy, f"--lexicon, --beam: {INDUCTIVE_OCR} decodes in its own way")
+        config, model = replace(config, model=INDUCTIVE_OCR), with_recogniser(model, path)
     decoding.apply(model)
     test = _test_set(task, counts, n, data)
     with show_progress(len(test), quiet) as report:
@@ -268,6 +273,13 @@ def evaluate_weights(
         "surroundings": surroundings(),
         "evaluation": evaluation.to_json(),
     }
+
+
+def with_recogniser(model: Model, path: Path) -> InductiveOcr:
+    """Return a model that finds lines as a trained line reader does, and reads them by PP-OCRv6."""
+    if not isinstance(model, LineReader):
+        raise UserError(f"{path}: does not find lines that {INDUCTIVE_OCR} could read")
+    return InductiveOcr(model)
 
 
 def load_model(path: Path, named: Collection[str] = ()) -> tuple[Config, Model]:

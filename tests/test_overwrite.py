@@ -181,6 +181,7 @@ def test_a_foreign_file_under_a_shards_name_is_never_replaced(tmp_path: Path) ->
     ("limit", "options", "word"),
     [
         ("-n 16", ["--workers", "8"], "ulimit -n"),
+        ("-v 600000", ["--workers", "1"], "ulimit -v"),
         ("-f 100", ["--workers", "1"], "ulimit -f"),
         ("-f 100", ["--workers", "2"], "ulimit -f"),
     ],

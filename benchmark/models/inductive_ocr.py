@@ -22,6 +22,8 @@ from benchmark.tasks.task import Kind
 from ivl_shards import UserError
 from ivl_shards.schema import Array
 
+INDUCTIVE_OCR = "inductive-ocr"
+"""Its name on the command line."""
 # Rows that a line is cut out with, and the space around it over its height.
 _ROWS, _MARGIN = 48, 0.08
 # No line is cut out wider than this, in pixels: the recogniser would squeeze it.

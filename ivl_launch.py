@@ -1,0 +1,68 @@
+"""Launch: start a command line, and end in one line where memory is limited too much for it.
+
+Numba, OpenCV and torch take hundreds of megabytes of address space. Under a lower limit
+(`ulimit -v`) loading them fails in many ways, crashes among them, before any code of ours could say
+why. So this module imports nothing but the standard library, and looks at the limit first.
+"""
+
+import importlib
+import sys
+
+# Megabytes of address space that a command needs for the smallest piece of work, rounded up.
+_GENERATE, _DRAW_TEXT, _TRAIN = 800, 1300, 1600
+
+
+def dota_crops() -> None:
+    """Run `dota-crops`."""
+    _launch("dota-crops", "dota_crops.cli", _GENERATE)
+
+
+def icdar_blocks() -> None:
+    """Run `icdar-blocks`."""
+    _launch("icdar-blocks", "icdar_blocks.cli", _GENERATE)
+
+
+def ivl_bench() -> None:
+    """Run `ivl-bench`."""
+    _launch("ivl-bench", "benchmark.cli", _TRAIN)
+
+
+def ivl_fonts() -> None:
+    """Run `ivl-fonts`."""
+    _launch("ivl-fonts", "fonts.cli", _GENERATE)
+
+
+def ivl_shards() -> None:
+    """Run `ivl-shards`."""
+    _launch("ivl-shards", "ivl_shards.cli", _GENERATE)
+
+
+def shapes_gen() -> None:
+    """Run `shapes-gen`."""
+    _launch("shapes-gen", "shapes_gen.cli", _GENERATE)
+
+
+def textblocks_gen() -> None:
+    """Run `textblocks-gen`."""
+    _launch("textblocks-gen", "textblocks_gen.cli", _DRAW_TEXT)
+
+
+def _launch(name: str, module: str, megabytes: int) -> None:
+    if _memory_limit() < megabytes << 20:
+        print(
+            f"{name}: needs {megabytes:,} MB of address space: "
+            "raise the limit (ulimit -v), then run the same command again",
+            file=sys.stderr,
+        )
+        sys.exit(1)
+    importlib.import_module(module).main()
+
+
+def _memory_limit() -> float:
+    """Return the limit on address space in bytes, infinite where there is none."""
+    try:
+        import resource
+    except ImportError:  # not a POSIX system
+        return float("inf")
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return float("inf") if limit == resource.RLIM_INFINITY else limit

@@ -120,6 +120,10 @@ def _edits(task: Task, pairs: list[Pair]) -> Score:
     return edit_distance([block_text(a) for a, _ in pairs], [block_text(t) for _, t in pairs])
 
 
+def _line_count(task: Task, pairs: list[Pair]) -> Score:
+    return accuracy([len(_lines(answer)) == len(_lines(truth)) for answer, truth in pairs])
+
+
 def _by_word(measure: Callable[[list[Words]], Score]) -> Callable[[Task, list[Pair]], Score]:
     def measured(task: Task, pairs: list[Pair]) -> Score:
         return measure([task.match(_lines(answer), _lines(truth)) for answer, truth in pairs])
@@ -135,6 +139,7 @@ def _lines(answer: Answer) -> list[str]:
 METRICS: dict[str, Callable[[Task, list[Pair]], Score]] = {
     "exact counts": _exact,
     "edit distance": _edits,
+    "line count": _line_count,
     "word precision": _by_word(precision),
     "word recall": _by_word(recall),
     "word F": _by_word(f_score),

@@ -29,9 +29,12 @@ class Row:
 
 
 def paper_rows(task: Task, metric: str | None = None) -> list[Row]:
-    """The paper's lines of a task's table, of its first metric or of another."""
+    """Return the paper's lines of a task's table, of its first metric or of another; none where
+    the paper does not have that metric."""
     table = json.loads(_PAPER.read_text("utf-8"))[task.name]
-    figures = table["metrics"][metric or task.metric] if "metrics" in table else table
+    figures = table["metrics"].get(metric or task.metric) if "metrics" in table else table
+    if figures is None:
+        return []
     rows = []
     for model in table.get("models", ["end-to-end", "inductive"]):
         given = zip(table["lengths"], figures[model], strict=True)

@@ -17,6 +17,8 @@ ALPHABETS = {"letters": LETTERS, "ascii": ALPHABET}
 # How often a word to train on is a number, or is followed by a mark; in what is tested on, as in
 # the paper, none is.
 _NUMBERS, _MARKS = 0.04, 0.06
+# More lines than this need a taller canvas.
+_MOST_LINES = 10
 
 
 def make(part: Part, seed: int, out: Path, data: Path) -> None:
@@ -24,14 +26,22 @@ def make(part: Part, seed: int, out: Path, data: Path) -> None:
 
     What is tested on differs in its seed too, on which the textures behind the text depend.
     """
+    options: dict[str, Any] = {"split": part.split}
     if part.split == "train":
-        recipe = TextRecipe(
-            part.counts, part.total, seed=seed, split=part.split,
-            digits=_NUMBERS, punctuation=_MARKS,
-        )  # fmt: skip
+        options |= {"seed": seed, "digits": _NUMBERS, "punctuation": _MARKS}
     else:
-        recipe = TextRecipe(part.counts, part.total, seed=seed + 1, split=part.split)
-    generate(recipe, out)
+        options |= {"seed": seed + 1}
+    generate(TextRecipe(part.counts, part.total, **options, **_canvas(max(part.counts))), out)
+
+
+def _canvas(lines: int) -> dict[str, Any]:
+    """Return the options of a canvas that is tall enough: lines are as high as in other blocks."""
+    if lines <= _MOST_LINES:
+        return {}
+    height = -(-TextRecipe.height * lines // _MOST_LINES)
+    least, most = TextRecipe((1,), 1).line_height
+    share = TextRecipe.height / height
+    return {"height": height, "line_height": (least * share, most * share)}
 
 
 def line_texts(sample: Any) -> list[str]:
@@ -58,7 +68,7 @@ TEXT_BLOCKS = Task(
     train=Part("train", (3, 4, 5), 180_000),
     test=Part("test", tuple(range(1, 11)), 200 * 10),
     channels=3,
-    metrics=("word recall", "word precision", "edit distance"),
+    metrics=("word recall", "word precision", "edit distance", "line count"),
     make=make,
     photographs=True,
     alphabet=ALPHABET,

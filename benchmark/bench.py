@@ -247,7 +247,7 @@ def evaluate_weights(
     config, model = load_model(path, named)
     task = find_task(config.task)
     decoding.apply(model)
-    test = _test_set(task, counts, n, data)
+    test = open_test(task, counts, n, data)
     with show_progress(len(test), quiet) as report:
         evaluation = evaluate(task, model, test, device, report)
     return {
@@ -316,7 +316,8 @@ def _seconds(about: dict[str, Any], path: Path) -> float:
     return float(seconds)
 
 
-def _test_set(task: Task, counts: tuple[int, ...] | None, n: int, data: Path) -> Dataset:
+def open_test(task: Task, counts: tuple[int, ...] | None, n: int, data: Path) -> Dataset:
+    """Open the test set, or one with `n` samples of each of these lengths."""
     if not task.test.total:
         require(counts is None, f"{task.name} is tested on all there is: leave --lines out")
         return open_part(task, task.test, data)

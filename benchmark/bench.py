@@ -263,7 +263,7 @@ def evaluate_weights(
         require(decoding.is_greedy, f"--lexicon, --beam: {INDUCTIVE_OCR} decodes in its own way")
         config, model = replace(config, model=INDUCTIVE_OCR), with_recogniser(model, path)
     decoding.apply(model)
-    test = _test_set(task, counts, n, data)
+    test = open_test(task, counts, n, data)
     with show_progress(len(test), quiet) as report:
         evaluation = evaluate(task, model, test, device, report)
     return {
@@ -339,7 +339,8 @@ def _seconds(about: dict[str, Any], path: Path) -> float:
     return float(seconds)
 
 
-def _test_set(task: Task, counts: tuple[int, ...] | None, n: int, data: Path) -> Dataset:
+def open_test(task: Task, counts: tuple[int, ...] | None, n: int, data: Path) -> Dataset:
+    """Open the test set, or one with `n` samples of each of these lengths."""
     if not task.test.total:
         require(counts is None, f"{task.name} is tested on all there is: leave --lines out")
         return open_part(task, task.test, data)

@@ -163,13 +163,13 @@ def run_command(
 @cli.command("eval")
 @click.argument("weights", metavar="RUN|WEIGHTS", type=str, required=False)
 @click.option("--model", "name", metavar="NAME|MODULE:CLASS",
-              help="Instead of weights: ocr (RapidOCR) or tesseract, on the blocks of a task. With "
+              help="Instead of weights: ocr (RapidOCR) or tesseract, on blocks of text. With "
               "weights: the class of yours that they are of; a name in a file imports nothing.")
 @click.option("--task", "task_name", default="icdar-blocks", show_default=True,
-              help="With --model: what to read.")
-@click.option("--on", "place", type=click.Choice(PLACES), default="scenes", show_default=True,
-              help="With --model: read whole scenes and sort the words found into the blocks, "
-              "or each block alone.")
+              help="With --model: what to read, icdar-blocks or text-blocks.")
+@click.option("--on", "place", type=click.Choice(PLACES),
+              help="With --model: read whole scenes and give the words found to their blocks, "
+              "the default for icdar-blocks, or each block alone.")
 @click.option("--counts", "--lines", "counts", type=Counts(),
               help="Lines or objects of the test samples; by default as in the paper.")
 @click.option("--n", type=int, default=200, show_default=True, help="Test samples of each count.")
@@ -184,7 +184,7 @@ def run_command(
 @click.option("--quiet", is_flag=True, help="Print nothing but the table and errors.")
 # fmt: on
 def eval_command(
-    weights: str | None, name: str | None, task_name: str, place: str,
+    weights: str | None, name: str | None, task_name: str, place: str | None,
     counts: tuple[int, ...] | None, n: int, results: Path | None, data: Path, device: str,
     threads: int | None, lexicon: str | None, beam: int | None, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
@@ -204,7 +204,8 @@ def eval_command(
         assert name is not None
         hint = did_you_mean(name, ENGINES)
         require(name in ENGINES, f"--model {name}{hint}: without weights, {' or '.join(ENGINES)}")
-        result = evaluate_ocr(name, place, find_task(task_name), data, decoding, quiet)
+        task = find_task(task_name)
+        result = evaluate_ocr(name, place, task, counts, n, data, decoding, quiet)
     else:
         require(name not in ENGINES, "give either RUN|WEIGHTS or --model ocr")
         named = () if name is None else (name,)

@@ -3,7 +3,7 @@
 .venv/bin/python perf/legibility.py                               # both styles, 100 blocks a count
 .venv/bin/python perf/legibility.py --style scene --blocks 20 --knob contrast=90 --keep FOLDER
 
-The reader is PP-OCRv6's recogniser, as RapidOCR 3.10 from PyPI has it in its wheel. It is given
+The reader is PP-OCRv6's recogniser, as RapidOCR 3.10 from PyPI (extra `ocr`) has it. It is given
 each line as its label has it: the quad, grown by 8 % of the line's height, made upright. Accuracy
 of a line is 1 − edits / length: the least number of insertions, deletions and substitutions that
 make what was read what was written, over the length of the longer one; both in lower case and
@@ -24,8 +24,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 from measure import Figure, at_least, at_most, show
-from venvs import SCRIPTS, environment
 
+from benchmark.baselines.recogniser import Recogniser
 from fonts.catalogue import is_catalogue
 from fonts.places import catalogue_folder
 from ivl_shards.errors import UserError
@@ -105,23 +105,24 @@ def write_blocks(folder: Path, blocks: int, knobs: dict[str, float]) -> None:
     (folder / "truth.json").write_text(json.dumps(truth), "utf-8")
 
 
-def read_blocks(reader: Path, folder: Path) -> list[Read]:
+def read_blocks(reader: Recogniser, folder: Path) -> list[Read]:
     """What the reader makes of them."""
-    done = subprocess.run(
-        [reader, SCRIPTS / "rapidocr_lines.py", folder], check=True, stdout=subprocess.PIPE,
-        text=True,
-    )  # fmt: skip
-    said = {found["file"]: found["text"] for found in map(json.loads, done.stdout.splitlines())}
     truth = json.loads((folder / "truth.json").read_text("utf-8"))
     return [
-        Read(b["file"], b["font"], b["lines"],
-             [said[f"{b['file']}-{k:02}.png"] for k in range(len(b["lines"]))])
+        Read(b["file"], b["font"], b["lines"], read_lines(reader, folder, b["file"], b["lines"]))
         for b in truth
-    ]  # fmt: skip
+    ]
+
+
+def read_lines(reader: Recogniser, folder: Path, name: str, lines: list[str]) -> list[str]:
+    """What the reader makes of the lines of one block."""
+    paths = [folder / f"{name}-{k:02}.png" for k in range(len(lines))]
+    pictures = [cv2.cvtColor(cv2.imread(str(path)), cv2.COLOR_BGR2RGB) for path in paths]
+    return [text for text, _ in reader.read(pictures)]
 
 
 def measured(
-    fonts: str, blocks: int, knobs: dict[str, float], reader: Path, keep: Path | None
+    fonts: str, blocks: int, knobs: dict[str, float], reader: Recogniser, keep: Path | None
 ) -> list[Read]:
     """Make and read the blocks drawn with one choice of fonts."""
     with tempfile.TemporaryDirectory() as temporary:
@@ -158,9 +159,11 @@ def table(reads: dict[str, list[Read]]) -> list[str]:
 def all_reads(
     blocks: int = BLOCKS, knobs: dict[str, float] | None = None, keep: Path | None = None
 ) -> dict[str, list[Read]]:
-    """Blocks by choice of fonts; none where the reader cannot be installed."""
-    reader = environment("rapidocr 3")
-    if reader is None:
+    """Blocks by choice of fonts; none where the reader is not installed, and a line says so."""
+    try:
+        reader = Recogniser()
+    except UserError as error:
+        print(f"{error}: left out", flush=True)
         return {}
     choices = FONTS if is_catalogue(catalogue_folder()) else FONTS[:1]
     return {fonts: measured(fonts, blocks, knobs or {}, reader, keep) for fonts in choices}

@@ -1,9 +1,16 @@
-"""Environments: other people's packages, each in a virtual environment of its own."""
+"""Environments: other people's packages, each in a virtual environment of its own.
 
+They ask for versions that cannot be had together with ours. Made once, in the user's cache, and
+found there by the next run.
+"""
+
+import hashlib
+import shutil
+import subprocess
+import venv
 from pathlib import Path
 
-from benchmark.baselines.engines import RAPIDOCR
-from benchmark.baselines.environment import environment as make_environment
+from fonts.places import cache_folder
 from ivl_shards import UserError
 
 # Everything is named, and nothing resolved: peers ask for versions that cannot be had together,
@@ -23,13 +30,6 @@ PACKAGES = {
         "matplotlib==3.7.5", "contourpy==1.1.1", "cycler", "kiwisolver", "pyparsing",
         "python-dateutil", "packaging", "pygame", "pytweening", "pyyaml", "regex",
     ),
-    "rapidocr": RAPIDOCR,
-    # PP-OCRv6's weights are in the wheel.
-    "rapidocr 3": (
-        "rapidocr==3.10.0", "onnxruntime==1.31.1", "numpy", "pillow", "opencv-python-headless",
-        "pyclipper", "shapely", "pyyaml", "six", "tqdm", "omegaconf", "requests", "colorlog",
-        "flatbuffers", "protobuf", "packaging", "charset-normalizer", "idna", "urllib3", "certifi",
-    ),
 }  # fmt: skip
 SCRIPTS = Path(__file__).parent / "peers"
 
@@ -37,7 +37,30 @@ SCRIPTS = Path(__file__).parent / "peers"
 def environment(name: str) -> Path | None:
     """The interpreter of a package's environment, or None, and a line that says why."""
     try:
-        return make_environment(name, PACKAGES[name])
+        return _make_environment(name, PACKAGES[name])
     except UserError as error:
         print(f"{error}: left out", flush=True)
         return None
+
+
+def _make_environment(name: str, packages: tuple[str, ...]) -> Path:
+    """The interpreter of an environment with these packages, and no others: all that is needed
+    must be named."""
+    # Named by its contents, so that another list of packages makes another environment.
+    tag = hashlib.sha256("\n".join(packages).encode()).hexdigest()[:8]
+    folder = cache_folder() / "peers" / f"{name}-{tag}"
+    python, whole = folder / "bin" / "python", folder / "installed"
+    if whole.is_file():
+        return python
+    shutil.rmtree(folder, ignore_errors=True)
+    venv.create(folder, with_pip=True)
+    # Wheels, where there are any: to compile old ones takes ten minutes.
+    options = ("--quiet", "--disable-pip-version-check", "--no-deps", "--prefer-binary")
+    installed = subprocess.run(
+        [python, "-m", "pip", "install", *options, *packages], capture_output=True, text=True
+    )
+    if installed.returncode:
+        reason = (installed.stderr.strip() or "pip failed").splitlines()[-1]
+        raise UserError(f"{name} cannot be installed: {reason}")
+    whole.touch()
+    return python

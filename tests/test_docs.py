@@ -112,7 +112,7 @@ NOT_RUN = {
     "make ": "make test runs these tests; the other targets take minutes",
     "pip ": "goes over the network, and make test has done it",
     "ivl-fonts install": "downloads hundreds of megabytes; test_fonts_install.py has a small one",
-    "ivl-bench eval --model ocr": "installs another program; see test_bench_baselines.py",
+    "ivl-bench eval --model ocr": "reads for minutes; see test_bench_baselines.py",
 }
 every_page = pytest.mark.parametrize("page", PAGES)
 

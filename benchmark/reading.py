@@ -18,7 +18,7 @@ from benchmark.fit import Fitted, fit
 from benchmark.inference import STOP, run_loop
 from benchmark.models.contract import InductiveModel, Step
 from benchmark.models.strips import band_quads, mask_bands
-from benchmark.sizes import is_text, letters
+from benchmark.sizes import letters
 from benchmark.tasks import Task
 from ivl_shards import UserError
 from ivl_shards.schema import Array
@@ -47,15 +47,15 @@ class ReadStep:
     delta: Array  # (H, W) Δm_t
     after: Array  # (H, W) m_{t+1}
     text: str
-    sure: float
-    """How sure the model is of the text, 0 to 1."""
+    confidence: float
+    """That of the model in the text, 0 to 1."""
     stop: bool
     """Whether it says that nothing is left."""
 
     @property
     def is_line(self) -> bool:
-        """Whether text was read."""
-        return not self.stop and is_text(self.text, self.sure)
+        """Whether text was read, with whatever confidence."""
+        return not self.stop and bool(self.text.strip())
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class ReadLine:
 
     text: str
     quad: Array  # (4, 2) corners in pixels of the picture, clockwise from the upper left
-    sure: float
+    confidence: float  # 0 to 1
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,27 @@ class Reading:
     canvas: Array  # (H, W) or (H, W, 3), what the model saw
     steps: list[ReadStep]
     """All of them, those that found no text and the last one included."""
+    window: tuple[int, int, int, int] | None = None
+    """x0, y0, x1, y1 of the picture on the canvas; None: all of it."""
+
+    def view(self, pixels: Array) -> Array:
+        """Return of the canvas, or of a map (H, W) of it, the part that shows the picture, and
+        more where that is so long and narrow that one could not look at it."""
+        height, width = pixels.shape[:2]
+        x0, y0, x1, y1 = self.window or (0, 0, width, height)
+        least = max(x1 - x0, y1 - y0) // 4
+        across, down = max(0, least - (x1 - x0)) // 2, max(0, least - (y1 - y0)) // 2
+        return pixels[max(0, y0 - down) : y1 + down, max(0, x0 - across) : x1 + across]
 
     def to_json(self) -> dict[str, Any]:
-        """For scripts."""
+        """Return what a script wants to know."""
         lines = [
-            {"text": x.text, "quad": x.quad.round(1).tolist(), "sure": round(x.sure, 3)}
-            for x in self.lines
+            {
+                "text": line.text,
+                "confidence": round(line.confidence, 3),
+                "quad": line.quad.round(1).tolist(),
+            }
+            for line in self.lines
         ]
         return {"lines": lines}
 
@@ -148,8 +163,7 @@ def read_picture(model: InductiveModel, task: Task, picture: Array) -> Reading:
         fitted = [fit(picture, task.page, zoom) for zoom in _ZOOMS]
     steps = _record(model, image_batch(np.stack([f.pixels for f in fitted])))
     found = [_reading(f, s) for f, s in zip(fitted, steps, strict=True)]
-    # The first of equals, which is the largest.
-    return max(found, key=lambda reading: letters((x.text, x.sure) for x in reading.lines))
+    return max(found, key=_worth)  # the first of equals, which is the largest
 
 
 def _record(model: InductiveModel, images: Tensor) -> list[list[ReadStep]]:
@@ -168,9 +182,15 @@ def _record(model: InductiveModel, images: Tensor) -> list[list[ReadStep]]:
     return steps
 
 
+def _worth(reading: Reading) -> tuple[float, float]:
+    """Return how much confident text was read, and for where there is none, how much of any."""
+    read = [(line.text, line.confidence) for line in reading.lines]
+    return letters(read), letters(read, limit=0.0)
+
+
 def _reading(fitted: Fitted, steps: list[ReadStep]) -> Reading:
     read = [step for step in steps if step.is_line]
     masks = torch.from_numpy(np.stack([s.delta for s in read])) if read else torch.zeros(0, 1, 1)
     quads = fitted.back(band_quads(mask_bands(masks, (1, 1))).numpy())
-    lines = [ReadLine(s.text.strip(), q, s.sure) for s, q in zip(read, quads, strict=True)]
-    return Reading(lines, fitted.pixels, steps)
+    lines = [ReadLine(s.text.strip(), q, s.confidence) for s, q in zip(read, quads, strict=True)]
+    return Reading(lines, fitted.pixels, steps, fitted.window)

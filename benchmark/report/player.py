@@ -24,6 +24,7 @@ from ivl_shards import Sample, UserError
 from ivl_shards.picture import png
 from ivl_shards.progress import Report, no_report
 from ivl_shards.reader import Dataset
+from ivl_shards.schema import Array
 
 # No side of an image is longer than this, in pixels; the text in it stays readable.
 _LONGEST = 512
@@ -125,7 +126,7 @@ def _sample_json(
         "length": sample.length,
         "size": [images.shape[3], images.shape[2]],
         "image": _picture(images[0]),
-        "maps": _url("png", png(map_sheet(recording))),
+        "maps": png_url(map_sheet(recording)),
         "stops": recording.stops,
         "outputs": recording.outputs,
         "ended": recording.ended,
@@ -171,12 +172,21 @@ def _shorten(answer: Answer, truth: Answer) -> Answer:
 def _picture(image: Tensor) -> str:
     """What the model saw, (C, H, W), 0 to 1."""
     pixels = (image * 255).round().byte().permute(1, 2, 0).numpy()  # (H, W, C)
-    small = shrink(pixels if len(image) == 3 else pixels[..., 0], _LONGEST)
-    if small.ndim == 2:
-        return _url("png", png(small))
-    ordered = cv2.cvtColor(small, cv2.COLOR_RGB2BGR)
+    return image_url(shrink(pixels if len(image) == 3 else pixels[..., 0], _LONGEST))
+
+
+def image_url(pixels: Array) -> str:
+    """Return the URL that holds an image: PNG for shades (H, W), JPEG for colours (H, W, 3)."""
+    if pixels.ndim == 2:
+        return png_url(pixels)
+    ordered = cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR)
     data = cv2.imencode(".jpg", ordered, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])[1]
     return _url("jpeg", data.tobytes())
+
+
+def png_url(pixels: Array) -> str:
+    """Return the URL that holds shades (H, W)."""
+    return _url("png", png(pixels))
 
 
 def _url(kind: str, data: bytes) -> str:

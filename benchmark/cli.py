@@ -260,7 +260,7 @@ def read_command(
     """
     require(0 <= min_confidence <= 1, f"--min-confidence {min_confidence:g}: from 0 to 1")
     use_threads(threads)
-    _require_pictures(pictures)
+    _require_pictures(pictures, out)
     steps = None if out is None else StepsFile(out, weights)
     task, model = load_reader(find_weights(weights), named)
     Decoding(lexicon, beam).apply(model)
@@ -286,8 +286,9 @@ def read_command(
         _print_text(found, quiet)
 
 
-def _require_pictures(paths: tuple[Path, ...]) -> None:
-    """Raise unless all paths are those of files, and none is that of weights."""
+def _require_pictures(paths: tuple[Path, ...], out: Path | None) -> None:
+    """Raise unless all paths are those of files, none of them of weights or about to be
+    written."""
     bundled = {path.stem for path in packed_weights()}
     for path in paths:
         is_weights = path.suffix == ".safetensors" or str(path) in bundled
@@ -295,13 +296,16 @@ def _require_pictures(paths: tuple[Path, ...]) -> None:
             is_weights |= RunFolder(path).weights.is_file()
         require(not is_weights, f"{path}: weights, not a picture: give --weights {path}")
         require_file(path)
+        same = out is not None and out.exists() and out.samefile(path)
+        require(not same, f"--out {out}: is a picture to read: give --out another name")
 
 
 def _print_text(pictures: list[dict[str, Any]], quiet: bool) -> None:
     """Print lines after their confidence, with an empty line between blocks."""
     for k, picture in enumerate(pictures):
+        name = click.format_filename(picture["picture"])
         if len(pictures) > 1:
-            click.echo("\n" * bool(k) + f"{picture['picture']}:")
+            click.echo("\n" * bool(k) + f"{name}:")
         blocks = [
             "\n".join(f"{line['confidence']:.2f}\t{line['text']}" for line in block["lines"])
             for block in picture["blocks"]
@@ -309,7 +313,7 @@ def _print_text(pictures: list[dict[str, Any]], quiet: bool) -> None:
         if blocks:
             click.echo("\n\n".join(blocks))
         elif not quiet:
-            click.echo(f"{picture['picture']}: no text found", err=True)
+            click.echo(f"{name}: no text found", err=True)
 
 
 @cli.command("tasks", epilog="Example: ivl-bench tasks")

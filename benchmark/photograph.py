@@ -46,18 +46,20 @@ _STEPS = 4
 _LEAST = (4, 6)
 # Candidates that are looked at more closely: the most certain ones.
 _MOST_CANDIDATES = 48
+# Candidates of two scales with more than this intersection over union are one.
+_SAME = 0.7
 # A close-up shows so many line heights around its candidate.
 _MARGIN = 0.5
 # Height of close-ups and their widths, of which each takes the first that it fits.
 _HEIGHT, _WIDTHS = 48, (96, 160, 256, 448)
 # What is read with less confidence in a close-up is no text, unless there is nothing better.
-_CONFIDENT = 0.6
+_CONFIDENT = 0.75
 # Of two lines that share so much of the smaller one's area, one is dropped.
 _SHARED = 0.3
 # How much confidence counts against length when one of them is chosen.
 _POWER = 4
 # Line heights around a block that are cut out with it.
-_BLOCK_MARGIN = 0.3
+_BLOCK_MARGIN = 0.5
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,11 @@ def _find_candidates(model: InductiveModel, picture: Array) -> list[_Candidate]:
         for delta in _deltas(model, fitted.pixels):
             parts = _parts(delta)
             found += [_Candidate(_box(fitted.back(corners)), mean) for corners, mean in parts]
-    return sorted(found, key=lambda each: -each.certainty)[:_MOST_CANDIDATES]
+    kept: list[_Candidate] = []
+    for each in sorted(found, key=lambda each: -each.certainty):
+        if not any(_is_same(each.box, other.box) for other in kept):
+            kept.append(each)
+    return kept[:_MOST_CANDIDATES]
 
 
 def _deltas(model: InductiveModel, pixels: Array) -> list[Array]:
@@ -254,7 +260,14 @@ def _area(box: Box) -> float:
     return max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])
 
 
+def _is_same(one: Box, other: Box) -> bool:
+    """Whether two boxes, as of two scales, are about the same."""
+    shared = _shared(one, other)
+    return shared > _SAME * (_area(one) + _area(other) - shared)
+
+
 def _shared(one: Box, other: Box) -> float:
     """Return the area that two boxes have in common."""
-    low, high = np.maximum(one[:2], other[:2]), np.minimum(one[2:], other[2:])
-    return _area((*low, *high))
+    low, high = map(max, one[:2], other[:2]), map(min, one[2:], other[2:])
+    x0, y0, x1, y1 = *low, *high
+    return _area((x0, y0, x1, y1))

@@ -44,10 +44,9 @@ _LOWEST = 32
 _STEPS = 4
 # A candidate is at least so high and wide, in pixels of its scale.
 _LEAST = (4, 6)
-# Candidates that are looked at more closely: the most certain ones.
+# Candidates that are looked at more closely: the most certain ones, also those of two scales
+# that are about the same, for one may be read better than the other.
 _MOST_CANDIDATES = 48
-# Candidates of two scales with more than this intersection over union are one.
-_SAME = 0.7
 # A close-up shows so many line heights around its candidate.
 _MARGIN = 0.5
 # Height of close-ups and their widths, of which each takes the first that it fits.
@@ -176,11 +175,7 @@ def _find_candidates(model: InductiveModel, picture: Array) -> list[_Candidate]:
         for delta in _deltas(model, fitted.pixels):
             parts = _parts(delta)
             found += [_Candidate(_box(fitted.back(corners)), mean) for corners, mean in parts]
-    kept: list[_Candidate] = []
-    for each in sorted(found, key=lambda each: -each.certainty):
-        if not any(_is_same(each.box, other.box) for other in kept):
-            kept.append(each)
-    return kept[:_MOST_CANDIDATES]
+    return sorted(found, key=lambda each: -each.certainty)[:_MOST_CANDIDATES]
 
 
 def _deltas(model: InductiveModel, pixels: Array) -> list[Array]:
@@ -258,12 +253,6 @@ def _within(box: Box, margin: float, height: int, width: int) -> tuple[int, int,
 
 def _area(box: Box) -> float:
     return max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])
-
-
-def _is_same(one: Box, other: Box) -> bool:
-    """Whether two boxes, as of two scales, are about the same."""
-    shared = _shared(one, other)
-    return shared > _SAME * (_area(one) + _area(other) - shared)
 
 
 def _shared(one: Box, other: Box) -> float:

@@ -4,18 +4,17 @@ ivl-bench run --model inductive
 ivl-bench run --model end-to-end --task coloured-shapes
 ivl-bench eval runs/toy-shapes-inductive-fast-seed0 --counts 1-100
 ivl-bench report --out report.html
-ivl-bench read photo.jpg runs/text-blocks-inductive-fast-seed0 --out steps.png
+ivl-bench read photo.jpg --out steps.html
 ivl-bench tasks
 """
 
 import json
-from io import BytesIO
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 import torch
-from PIL import Image
 
 from benchmark.baselines.engines import ENGINES
 from benchmark.baselines.ocr import PLACES, evaluate_ocr
@@ -29,13 +28,15 @@ from benchmark.bench import (
     starting_weights,
 )
 from benchmark.decoding import Decoding
-from benchmark.figure import draw_steps
+from benchmark.files import require_file
 from benchmark.models import ABOUT, build_model
 from benchmark.models.inductive_ocr import INDUCTIVE_OCR
+from benchmark.photograph import ReadPicture, read_block, read_photograph
 from benchmark.presets import PRESETS, parse_change, training_for
 from benchmark.processes import join_processes
-from benchmark.reading import FORMATS, open_picture, read_picture
+from benchmark.reading import open_picture
 from benchmark.report import find_entries, write_page
+from benchmark.report.steps import StepsFile
 from benchmark.results import (
     read_remarks,
     read_results,
@@ -44,7 +45,7 @@ from benchmark.results import (
     results_page,
     text_tables,
 )
-from benchmark.run import Config
+from benchmark.run import Config, RunFolder
 from benchmark.tasks import TASKS, find_task
 from ivl_shards import UserError
 from ivl_shards.counts import format_counts
@@ -55,6 +56,8 @@ from ivl_shards.progress import show_progress
 from ivl_shards.recipe import require
 
 _PATH = click.Path(path_type=Path)
+# The bundled reader of photographs.
+_PHOTO_READER = "icdar-blocks-inductive-fast"
 # fmt: off
 _LEXICON = click.option("--lexicon", metavar="FILE|default",
                         help="Reading: say nothing but lines of these words, one a line in the "
@@ -237,39 +240,94 @@ def eval_command(
 
 # fmt: off
 @cli.command("read")
-@click.argument("image", type=_PATH)
-@click.argument("weights", metavar="RUN|WEIGHTS", type=str)
+@click.argument("pictures", metavar="PICTURE...", nargs=-1, required=True, type=_PATH)
+@click.option("--weights", default=_PHOTO_READER, show_default=True, metavar="RUN|FILE|NAME",
+              help="The reader: a run's folder, a file of weights, or bundled weights.")
 @_NAMED
-@click.option("--out", type=_PATH, help="Draw the steps into this picture.")
+@click.option("--block", "is_block", is_flag=True,
+              help="Each picture shows one block of text: do not search for blocks in it.")
+@click.option("--min-confidence", type=float, default=0.0, show_default=True, metavar="X",
+              help="Leave out lines that are read with less confidence, 0 to 1.")
+@click.option("--out", type=_PATH, metavar="FILE.html|FILE.png",
+              help="Write the steps of each block: a page to play them on, or one picture.")
 @_LEXICON
 @_BEAM
-@click.option("--threads", type=int, help="Of the CPU; all cores by default.")
+@click.option("--threads", type=int, default=1, show_default=True,
+              help="Number of CPU threads; photographs are read in small pieces, which gain "
+              "little from more.")
 @click.option("--json", "as_json", is_flag=True,
-              help="Print the lines with their corners in pixels as JSON.")
+              help="Print blocks and lines with their corners in pixels as JSON.")
+@click.option("--quiet", is_flag=True, help="Print nothing but the text and errors.")
 # fmt: on
 def read_command(
-    image: Path, weights: str, named: tuple[str, ...], out: Path | None, lexicon: str | None,
-    beam: int | None, threads: int | None, as_json: bool,
+    pictures: tuple[Path, ...], weights: str, named: tuple[str, ...], is_block: bool,
+    min_confidence: float, out: Path | None, lexicon: str | None, beam: int | None, threads: int,
+    as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
-    """Read a picture of a block of text, line by line.
+    """Read the text of photographs, block by block and line by line.
 
-    Example: ivl-bench read photo.jpg runs/text-blocks-inductive-fast-seed0 --out steps.png
+    Prints every line after its confidence, with an empty line between blocks.
+
+    Example: ivl-bench read photo.jpg
+
+    Example: ivl-bench read *.jpg --min-confidence 0.8 --out steps.html
     """
+    require(0 <= min_confidence <= 1, f"--min-confidence {min_confidence:g}: from 0 to 1")
     use_threads(threads)
+    _require_pictures(pictures, out)
+    steps = None if out is None else StepsFile(out, weights)
     task, model = load_reader(find_weights(weights), named)
     Decoding(lexicon, beam).apply(model)
-    reading = read_picture(model, task, open_picture(image, task.channels))
+    found = []
+    with show_progress(len(pictures), quiet, "pictures") as report:
+        report(0)
+        for path in pictures:
+            pixels = open_picture(path, task.channels)
+            if is_block or task.page is None:
+                blocks = [read_block(model, task, pixels)]
+            else:
+                blocks = read_photograph(model, task, pixels, report)
+            read = ReadPicture(str(path), [block.confident(min_confidence) for block in blocks])
+            found.append(read.to_json())
+            if steps is not None:
+                steps.add(read, pixels)
+            report(1, path.name)
+    if steps is not None:
+        steps.write()
     if as_json:
-        click.echo(json.dumps(reading.to_json(), indent=1, ensure_ascii=False))
+        click.echo(json.dumps({"weights": weights, "pictures": found}, indent=1))
     else:
-        for line in reading.lines:
-            click.echo(line.text)
-    if out is not None:
-        kind = Image.registered_extensions().get(out.suffix.lower())
-        require(kind in FORMATS, f"{out}: cannot be written: name it .png or .jpg")
-        drawn = BytesIO()
-        draw_steps(reading).save(drawn, kind)
-        write_whole(out, drawn.getvalue())
+        _print_text(found, quiet)
+
+
+def _require_pictures(paths: tuple[Path, ...], out: Path | None) -> None:
+    """Raise unless all paths are those of files, none of them of weights or about to be
+    written."""
+    bundled = {path.stem for path in packed_weights()}
+    for path in paths:
+        is_weights = path.suffix == ".safetensors" or str(path) in bundled
+        with suppress(OSError, ValueError):  # no such name can be; said below
+            is_weights |= RunFolder(path).weights.is_file()
+        require(not is_weights, f"{path}: weights, not a picture: give --weights {path}")
+        require_file(path)
+        same = out is not None and out.exists() and out.samefile(path)
+        require(not same, f"--out {out}: is a picture to read: give --out another name")
+
+
+def _print_text(pictures: list[dict[str, Any]], quiet: bool) -> None:
+    """Print lines after their confidence, with an empty line between blocks."""
+    for k, picture in enumerate(pictures):
+        name = click.format_filename(picture["picture"])
+        if len(pictures) > 1:
+            click.echo("\n" * bool(k) + f"{name}:")
+        blocks = [
+            "\n".join(f"{line['confidence']:.2f}\t{line['text']}" for line in block["lines"])
+            for block in picture["blocks"]
+        ]
+        if blocks:
+            click.echo("\n\n".join(blocks))
+        elif not quiet:
+            click.echo(f"{name}: no text found", err=True)
 
 
 @cli.command("tasks", epilog="Example: ivl-bench tasks")

@@ -12,7 +12,7 @@ import torch
 from benchmark.data import make_batch
 from benchmark.metrics import Score, Words, accuracy, edit_distance, f_score, precision, recall
 from benchmark.models import Model
-from benchmark.page_reading import is_line_finder, read_page
+from benchmark.page_reading import read_page, reads_pages
 from benchmark.tasks import Answer, Task
 from ivl_shards import Sample
 from ivl_shards.progress import Report, no_report
@@ -81,9 +81,9 @@ def answers_to(
 ) -> list[Answer]:
     """Return what a model says of samples of one size; where the height of lines is not known, it
     reads them in several sizes."""
-    if not task.zooms or task.page is None or not is_line_finder(model):
-        return model.predict(make_batch(task, samples, []).images.to(device))
-    return [read_page(model, s.image, task.page, task.zooms).texts for s in samples]
+    if task.zooms and task.page is not None and reads_pages(model):
+        return [[*read_page(model, s.image, task.page, task.zooms).texts] for s in samples]
+    return model.predict(make_batch(task, samples, []).images.to(device))
 
 
 def true_answer(task: Task, sample: Any) -> Answer:

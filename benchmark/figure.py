@@ -1,14 +1,18 @@
 """Figure: the steps of a reading drawn as in the paper, a row each."""
 
+from collections.abc import Sequence
+
 import cv2
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from benchmark.reading import Reading, ReadStep
+from benchmark.page_reading import ReadStep
+from benchmark.reading import Reading
 from ivl_shards.schema import Array
 
 _WIDTH = 224  # of a panel, in pixels
 _TEXT = 300  # of the column with the text
+_LOWEST = 60  # height of a row: the text needs some
 _GAP = 8
 _HEAD = 24
 _HEADS = ("image", "memory before", "what is found", "text", "memory after")
@@ -17,30 +21,48 @@ _PAPER, _INK, _FAINT = "#fafaf8", "#1e1e1e", "#8a8a8a"
 
 def draw_steps(reading: Reading) -> Image.Image:
     """Image, memory, Δm, text and the memory after, for each step."""
-    height = round(_WIDTH * reading.canvas.shape[0] / reading.canvas.shape[1])
+    canvas = reading.view(reading.canvas)
+    height = max(1, round(_WIDTH * canvas.shape[0] / canvas.shape[1]))
     lefts = [_GAP]
     for wide in (_WIDTH, _WIDTH, _WIDTH, _TEXT):
         lefts.append(lefts[-1] + wide + _GAP)
-    size = (lefts[-1] + _WIDTH + _GAP, _HEAD + len(reading.steps) * (height + _GAP))
+    row = max(height, _LOWEST)
+    size = (lefts[-1] + _WIDTH + _GAP, _HEAD + len(reading.steps) * (row + _GAP))
     sheet = Image.new("RGB", size, _PAPER)
     draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(13)
     for left, head in zip(lefts, _HEADS, strict=True):
         draw.text((left, 4), head, _FAINT, font)
     for k, step in enumerate(reading.steps):
-        top = _HEAD + k * (height + _GAP)
-        maps = {0: reading.canvas, 1: step.memory, 2: step.delta, 4: step.after}
+        top = _HEAD + k * (row + _GAP)
+        maps = {0: canvas, 1: step.memory, 2: step.delta, 4: step.after}
         for column, pixels in maps.items():
-            sheet.paste(_panel(pixels, (_WIDTH, height)), (lefts[column], top))
+            shown = pixels if column == 0 else reading.view(pixels)
+            sheet.paste(_panel(shown, (_WIDTH, height)), (lefts[column], top))
         ink = _INK if step.is_line else _FAINT
-        for row, line in enumerate(_wrap(_say(step), draw, font)):
-            draw.text((lefts[3], top + height // 2 - 10 + 18 * row), line, ink, font)
+        for number, line in enumerate(_wrap(_say(step), draw, font)):
+            draw.text((lefts[3], top + 4 + 18 * number), line, ink, font)
+    return sheet
+
+
+def stack(drawn: Sequence[tuple[str, Image.Image]]) -> Image.Image:
+    """Put drawings below each other, each under its heading; one alone needs none."""
+    if len(drawn) == 1:
+        return drawn[0][1]
+    size = max(each.width for _, each in drawn), sum(_HEAD + each.height for _, each in drawn)
+    sheet = Image.new("RGB", size, _PAPER)
+    draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(15)
+    top = 0
+    for heading, each in drawn:
+        draw.text((_GAP, top + 4), heading, _INK, font)
+        sheet.paste(each, (0, top + _HEAD))
+        top += _HEAD + each.height
     return sheet
 
 
 def _say(step: ReadStep) -> str:
     if step.stop:
         return "(nothing left)"
-    return step.text if step.is_line else f"(no text: {step.text!r}, {step.sure:.0%} sure)"
+    return f"{step.text} ({step.confidence:.2f})" if step.is_line else "(no text)"
 
 
 def _panel(pixels: Array, size: tuple[int, int]) -> Image.Image:

@@ -20,6 +20,13 @@ class Fitted:
     offset: tuple[int, int]
     """(x, y) of the picture on the canvas."""
 
+    @property
+    def window(self) -> tuple[int, int, int, int]:
+        """x0, y0, x1, y1 of the picture on the canvas."""
+        (left, top), (height, width) = self.offset, self.size
+        right, bottom = left + round(width * self.scale[0]), top + round(height * self.scale[1])
+        return left, top, right, bottom
+
     def back(self, points: Array) -> Array:
         """Points (…, 2) of the canvas in the picture, none of them beyond its edges."""
         there = (points - np.array(self.offset)) / self.scale

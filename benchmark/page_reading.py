@@ -18,7 +18,7 @@ from benchmark.data import image_batch
 from benchmark.fit import Fitted, fit
 from benchmark.inference import STOP, run_loop
 from benchmark.models.contract import InductiveModel, Step
-from benchmark.models.strips import Band, band_quads, quad_bands
+from benchmark.models.strips import Band, band_quads, mask_bands, quad_bands
 from benchmark.tasks.task import Kind
 from ivl_shards.schema import Array
 
@@ -51,8 +51,13 @@ def is_line_finder(model: object) -> TypeGuard[LineFinder]:
     return hasattr(model, "find") and hasattr(model, "read_lines")
 
 
+def reads_pages(model: object) -> TypeGuard[InductiveModel | LineFinder]:
+    """Tell whether `read_page` takes a model."""
+    return isinstance(model, InductiveModel) or is_line_finder(model)
+
+
 @dataclass(frozen=True)
-class FoundStep:
+class ReadStep:
     """One step of the loop, on the canvas."""
 
     memory: Array  # (H, W) m_t
@@ -63,6 +68,12 @@ class FoundStep:
     quad: Array  # (4, 2) corners of the line in pixels of the picture
     text: str = ""
     confidence: float = 0.0
+    """That of the model in the text, 0 to 1."""
+
+    @property
+    def is_line(self) -> bool:
+        """Whether text was read, with whatever confidence."""
+        return not self.stop and bool(self.text)
 
 
 @dataclass(frozen=True)
@@ -70,12 +81,12 @@ class PageReading:
     """What was read in a picture, in one size."""
 
     view: Fitted
-    steps: list[FoundStep]
+    steps: list[ReadStep]
 
     @property
-    def lines(self) -> list[FoundStep]:
+    def lines(self) -> list[ReadStep]:
         """The steps that found text."""
-        return [step for step in self.steps if not step.stop and step.text]
+        return [step for step in self.steps if step.is_line]
 
     @property
     def texts(self) -> list[str]:
@@ -89,29 +100,35 @@ class PageReading:
 
 
 def read_page(
-    model: LineFinder, picture: Array, canvas: tuple[int, int], zooms: Sequence[float] = (1.0,)
-) -> PageReading:
-    """Read a picture (H, W, 3) in several sizes, each over the largest that fits the canvas, and
-    return the best reading."""
+    model: InductiveModel | LineFinder, picture: Array, canvas: tuple[int, int],
+    zooms: Sequence[float] = (1.0,),
+) -> PageReading:  # fmt: skip
+    """Read a picture (H, W) or (H, W, 3) in several sizes, each over the largest that fits the
+    canvas, and return the reading with the most confident text."""
     readings = read_views(model, picture, [letterbox(picture, canvas, zoom) for zoom in zooms])
     return max(readings, key=lambda reading: reading.worth)  # the first of equals: the largest
 
 
-def read_views(model: LineFinder, picture: Array, views: Sequence[Fitted]) -> list[PageReading]:
-    """Read a picture as each of several canvases of one size shows it."""
-    found = _find(model, views)
-    quads = np.concatenate([np.stack([step.quad for step in steps]) for steps in found])
-    read = iter(model.read_lines(picture, quad_bands(torch.from_numpy(quads).float())))
-    return [
-        PageReading(
-            view,
-            [
-                replace(step, text=text.strip(), confidence=confidence)
-                for step, (text, confidence) in zip(steps, read, strict=False)
-            ],
-        )
-        for view, steps in zip(views, found, strict=True)
-    ]
+def read_views(
+    model: InductiveModel | LineFinder, picture: Array, views: Sequence[Fitted]
+) -> list[PageReading]:
+    """Read a picture as each of several canvases of one size shows it.
+
+    A line finder reads what it found in the picture itself, another model on the canvas.
+    """
+    if is_line_finder(model):
+        found = _record(_FindingOnly(model), views)
+        quads = np.concatenate([np.stack([step.quad for step in steps]) for steps in found])
+        read = iter(model.read_lines(picture, quad_bands(torch.from_numpy(quads).float())))
+        found = [[_with_text(step, *next(read)) for step in steps] for steps in found]
+    else:
+        assert isinstance(model, InductiveModel)
+        found = _record(model, views)
+    return [PageReading(view, steps) for view, steps in zip(views, found, strict=True)]
+
+
+def _with_text(step: ReadStep, text: str, confidence: float) -> ReadStep:
+    return replace(step, text=text.strip(), confidence=confidence)
 
 
 def letterbox(picture: Array, canvas: tuple[int, int], zoom: float) -> Fitted:
@@ -120,20 +137,23 @@ def letterbox(picture: Array, canvas: tuple[int, int], zoom: float) -> Fitted:
     return fit(picture, canvas, min(zoom * (1 - _RIM), _MOST / largest))
 
 
-def _find(model: LineFinder, views: Sequence[Fitted]) -> list[list[FoundStep]]:
-    """Find the lines of pictures on canvases of one size, without reading them."""
-    steps: list[list[FoundStep]] = [[] for _ in views]
+def _record(model: InductiveModel, views: Sequence[Fitted]) -> list[list[ReadStep]]:
+    """Record the steps of a model at pictures on canvases of one size."""
+    steps: list[list[ReadStep]] = [[] for _ in views]
 
     def watch(active: Tensor, memory: Tensor, step: Step) -> None:
         after = model.update(memory, step.delta)
-        assert step.band is not None
-        quads = band_quads(step.band)
+        band = mask_bands(step.delta, (1, 1)) if step.band is None else step.band
+        quads = band_quads(band).cpu().numpy()  # (M, 4, 2)
+        texts = step.outputs or [""] * len(active)
+        confidence = torch.ones(len(active)) if step.sure is None else step.sure
         for k, i in enumerate(active.tolist()):
             before, delta, later = (x[k].cpu().numpy() for x in (memory, step.delta, after))
-            quad, stop = views[i].back(quads[k].cpu().numpy()), bool(step.stop[k] > STOP)
-            steps[i].append(FoundStep(before, delta, later, stop, quad))
+            quad, stop = views[i].back(quads[k]), bool(step.stop[k] > STOP)
+            read = texts[k].strip(), float(confidence[k])
+            steps[i].append(ReadStep(before, delta, later, stop, quad, *read))
 
-    run_loop(_FindingOnly(model), image_batch(np.stack([v.pixels for v in views])), watch=watch)
+    run_loop(model, image_batch(np.stack([v.pixels for v in views])), watch=watch)
     return steps
 
 

@@ -8,23 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from PIL import Image, ImageOps
-from torch import Tensor
 
-from benchmark.data import image_batch
 from benchmark.files import require_file
-from benchmark.inference import STOP, run_loop
-from benchmark.models.contract import InductiveModel, Step
-from benchmark.models.strips import band_quads, mask_bands
-from benchmark.page_reading import is_line_finder, read_page
+from benchmark.fit import fit
+from benchmark.models.contract import InductiveModel
+from benchmark.page_reading import ReadStep, read_page, read_views
 from benchmark.tasks import Task
 from ivl_shards import UserError
 from ivl_shards.schema import Array
 
-# Sizes in which a picture is laid on the canvas, over the largest that fits: how large its letters
-# are is seen only by reading them.
-_ZOOMS = (1.0, 0.7, 0.5, 0.35)
+ZOOMS = (1.0, 0.78, 0.61, 0.47, 0.37, 0.29, 0.22, 0.17, 0.13)
+"""Sizes in which a picture is laid on the canvas, over the largest that fits, for readers that know
+lines of about one height: how high those of a picture are is seen only by reading them."""
 FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF", "PPM")
 """Pictures that are opened, by Pillow's names."""
 # Pixels of a picture that is decoded at all.
@@ -39,31 +35,12 @@ _MOST_PIXELS = 4_000_000
 
 
 @dataclass(frozen=True)
-class ReadStep:
-    """One step, on the canvas."""
-
-    memory: Array  # (H, W) m_t
-    delta: Array  # (H, W) Δm_t
-    after: Array  # (H, W) m_{t+1}
-    text: str
-    sure: float
-    """How sure the model is of the text, 0 to 1."""
-    stop: bool
-    """Whether it says that nothing is left."""
-
-    @property
-    def is_line(self) -> bool:
-        """Whether text was read."""
-        return not self.stop and bool(self.text)
-
-
-@dataclass(frozen=True)
 class ReadLine:
     """One line of a picture."""
 
     text: str
     quad: Array  # (4, 2) corners in pixels of the picture, clockwise from the upper left
-    sure: float
+    confidence: float  # 0 to 1
 
 
 @dataclass(frozen=True)
@@ -74,12 +51,27 @@ class Reading:
     canvas: Array  # (H, W) or (H, W, 3), what the model saw
     steps: list[ReadStep]
     """All of them, those that found no text and the last one included."""
+    window: tuple[int, int, int, int] | None = None
+    """x0, y0, x1, y1 of the picture on the canvas; None: all of it."""
+
+    def view(self, pixels: Array) -> Array:
+        """Return of the canvas, or of a map (H, W) of it, the part that shows the picture, and
+        more where that is so long and narrow that one could not look at it."""
+        height, width = pixels.shape[:2]
+        x0, y0, x1, y1 = self.window or (0, 0, width, height)
+        least = max(x1 - x0, y1 - y0) // 4
+        across, down = max(0, least - (x1 - x0)) // 2, max(0, least - (y1 - y0)) // 2
+        return pixels[max(0, y0 - down) : y1 + down, max(0, x0 - across) : x1 + across]
 
     def to_json(self) -> dict[str, Any]:
-        """For scripts."""
+        """Return what a script wants to know."""
         lines = [
-            {"text": x.text, "quad": x.quad.round(1).tolist(), "sure": round(x.sure, 3)}
-            for x in self.lines
+            {
+                "text": line.text,
+                "confidence": round(line.confidence, 3),
+                "quad": line.quad.round(1).tolist(),
+            }
+            for line in self.lines
         ]
         return {"lines": lines}
 
@@ -137,32 +129,14 @@ def _scale(values: Array, path: Path) -> Array:
 
 
 def read_picture(model: InductiveModel, task: Task, picture: Array) -> Reading:
-    """Read a picture (H, W) or (H, W, 3), laid on the task's page in several sizes: the reading
-    with the most letters that the model is sure of is taken."""
-    if task.page is None or not is_line_finder(model):
-        if picture.shape[0] * picture.shape[1] > _MOST_PIXELS:
+    """Read a picture (H, W) or (H, W, 3) of one block of text. Where the reader knows a canvas, it
+    is laid on that in several sizes and the most confident reading is taken."""
+    if task.page is not None:
+        page = read_page(model, picture, task.page, task.zooms or ZOOMS)
+    else:
+        height, width = picture.shape[:2]
+        if height * width > _MOST_PIXELS:
             raise UserError(f"the picture is larger than {_MOST_PIXELS:,} pixels: shrink it")
-        return _read_whole(model, picture)
-    page = read_page(model, picture, task.page, _ZOOMS)
-    steps = [ReadStep(s.memory, s.delta, s.after, s.text, s.confidence, s.stop) for s in page.steps]
+        (page,) = read_views(model, picture, [fit(picture, (height, width))])
     lines = [ReadLine(line.text, line.quad, line.confidence) for line in page.lines]
-    return Reading(lines, page.view.pixels, steps)
-
-
-def _read_whole(model: InductiveModel, picture: Array) -> Reading:
-    """Read a picture as large as it is."""
-    steps: list[ReadStep] = []
-
-    def watch(active: Tensor, memory: Tensor, step: Step) -> None:
-        after = model.update(memory, step.delta)
-        sure = 1.0 if step.sure is None else float(step.sure[0])
-        before, delta, later = (x[0].cpu().numpy() for x in (memory, step.delta, after))
-        text, stop = step.outputs[0].strip() if step.outputs else "", bool(step.stop[0] > STOP)
-        steps.append(ReadStep(before, delta, later, text, sure, stop))
-
-    run_loop(model, image_batch(picture[None]), watch=watch)
-    read = [step for step in steps if step.is_line]
-    masks = torch.from_numpy(np.stack([s.delta for s in read])) if read else torch.zeros(0, 1, 1)
-    quads = band_quads(mask_bands(masks, (1, 1))).numpy()
-    lines = [ReadLine(s.text, q, s.sure) for s, q in zip(read, quads, strict=True)]
-    return Reading(lines, picture, steps)
+    return Reading(lines, page.view.pixels, page.steps, page.view.window)

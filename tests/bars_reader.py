@@ -31,3 +31,11 @@ class Bars(InductiveModel):
 
     def loss(self, batch):
         return self.weight * batch.lengths
+
+
+class Odd(Bars):
+    """Reads what would end a script in a page that is not careful."""
+
+    def step(self, dark, memory):
+        step = super().step(dark, memory)
+        return Step(step.delta, step.stop, ["</script><b>" for _ in step.outputs])

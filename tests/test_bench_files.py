@@ -208,7 +208,7 @@ def test_weights_from_anyone(data: Path, tmp_path: Path, monkeypatch: pytest.Mon
         (run / "result.json").write_text(json.dumps({**good, "config": made[task][1]["config"]}))
         command = case % 3
         if command == 0:
-            arguments: list[object] = ["read", small, weights, "--threads", 1]
+            arguments: list[object] = ["read", small, "--weights", weights, "--quiet"]
         elif command == 1:
             arguments = ["eval", weights, "--data", data, "--threads", 1, "--quiet"]
         else:

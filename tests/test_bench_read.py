@@ -1,31 +1,34 @@
-"""ivl-bench read: the lines of any picture, where they are, and one clear line if it is none."""
+"""ivl-bench read: the lines of any picture, block by block, and one clear line if it is none."""
 
 import json
 import os
+import re
 import struct
 import zlib
 from dataclasses import replace
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
-from bars_reader import Bars
+from bars_reader import Bars, Odd
 from benchmark.figure import draw_steps
 from benchmark.fit import fit
 from benchmark.models import InductiveModel, Step, build_model
 from benchmark.models.strips import band_quads, quad_bands
+from benchmark.photograph import ReadPicture, read_block, read_photograph
 from benchmark.presets import training_for
 from benchmark.reading import open_picture, read_picture
+from benchmark.report.steps import StepsFile
 from benchmark.run import Config
-from benchmark.sizes import read_in_sizes
 from benchmark.tasks import find_task
 from benchmark.weights import save_tensors
-from conftest import assert_one_line
+from conftest import assert_one_line, complaints_of
 from ivl_shards import UserError
 
 TEXT = find_task("text-blocks")
@@ -42,19 +45,29 @@ def two_bars(height: int = 200, width: int = 400) -> np.ndarray:
     return picture
 
 
+def two_signs(height: int = 600, width: int = 800) -> np.ndarray:
+    """A photograph with a sign of two lines at the upper left, and one of one line below it."""
+    picture = np.full((height, width, 3), 255, np.uint8)
+    picture[50:80, 100:300] = 0
+    picture[100:130, 100:260] = 0
+    picture[480:520, 450:700] = 0
+    return picture
+
+
 def corners(x0: float, y0: float, x1: float, y1: float) -> np.ndarray:
     return np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]])
 
 
 def test_lines_are_found_where_they_are_in_the_picture() -> None:
     reading = read_picture(Bars(TEXT), TEXT, two_bars())
-    assert [line.text for line in reading.lines] == ["bar of 224", "bar of 336"]  # of the canvas
+    lengths = [int(line.text.removeprefix("bar of ")) for line in reading.lines]
+    assert lengths == pytest.approx([224, 336], rel=0.03)  # in pixels of the canvas
     for line, box in zip(reading.lines, [(100, 40, 300, 60), (50, 120, 350, 150)], strict=True):
         assert line.quad == pytest.approx(corners(*box), abs=2.5)
     assert len(reading.steps) == 3 and reading.steps[2].stop
     assert (reading.steps[1].memory == reading.steps[0].after).all()
     drawn = draw_steps(reading)
-    assert drawn.height > 3 * 150 and len(drawn.getcolors(1 << 24) or []) > 10
+    assert drawn.height > 3 * 100 and len(drawn.getcolors(1 << 24) or []) > 10
 
 
 class Unsure(InductiveModel):
@@ -80,17 +93,40 @@ class Unsure(InductiveModel):
         raise NotImplementedError
 
 
-def test_of_several_sizes_the_surest_reading_counts() -> None:
-    looks = [np.full((50, 50), shade, np.uint8) for shade in (100, 250, 240)]
-    assert read_in_sizes(Unsure(), looks, torch.device("cpu")) == (1, ["noise"] * 4)
-    assert read_in_sizes(Unsure(), looks[:1], torch.device("cpu")) == (0, [])
-
-
-def test_what_a_model_is_not_sure_of_is_no_text() -> None:
-    dark, bright = np.full((50, 50), 80, np.uint8), np.full((50, 50), 250, np.uint8)
+def test_a_guess_is_given_with_its_confidence() -> None:
     grey = replace(TEXT, channels=1)
-    assert read_picture(Unsure(), grey, dark).lines == []
-    assert [line.text for line in read_picture(Unsure(), grey, bright).lines] == ["noise"] * 4
+    for shade in (80, 250):
+        lines = read_picture(Unsure(), grey, np.full((50, 50), shade, np.uint8)).lines
+        assert [line.text for line in lines] == ["noise"] * 4
+        assert [line.confidence for line in lines] == pytest.approx([shade / 255] * 4, abs=0.01)
+
+
+def test_blocks_are_found_where_they_are_in_a_photograph() -> None:
+    first, second = read_photograph(Bars(TEXT), TEXT, two_signs())
+    assert first.box == pytest.approx((100, 50, 300, 130), abs=25)
+    assert second.box == pytest.approx((450, 480, 700, 520), abs=25)
+    for line, box in zip(
+        first.reading.lines + second.reading.lines,
+        [(100, 50, 300, 80), (100, 100, 260, 130), (450, 480, 700, 520)],
+        strict=True,
+    ):
+        assert line.text.startswith("bar of ")
+        assert line.quad == pytest.approx(corners(*box), abs=4)
+
+
+@pytest.mark.parametrize("scale", [0.25, 0.5, 2.0, 4.0])
+def test_how_large_a_photograph_is_does_not_matter(scale: float) -> None:
+    picture = cv2.resize(two_signs(), None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+    blocks = read_photograph(Bars(TEXT), TEXT, picture)
+    assert [len(block.reading.lines) for block in blocks] == [2, 1]
+    found = np.array([block.box for block in blocks]) / scale
+    assert found == pytest.approx(np.array([(100, 50, 300, 130), (450, 480, 700, 520)]), abs=25)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (20, 4000), (4000, 20), (300, 300)])
+def test_a_photograph_without_text_is_one_block_without_lines(shape: tuple[int, int]) -> None:
+    (block,) = read_photograph(Bars(TEXT), TEXT, np.full((*shape, 3), 255, np.uint8))
+    assert block.box == (0, 0, *shape[::-1]) and block.reading.lines == []
 
 
 @given(st.integers(1, 900), st.integers(1, 900), st.floats(0.1, 1.0), st.data())
@@ -145,45 +181,97 @@ def bars(tmp_path: Path) -> Path:
 @pytest.mark.slow
 def test_a_picture_is_read(run, tmp_path: Path, bars: Path) -> None:
     Image.fromarray(two_bars()).save(tmp_path / "block.png")
-    arguments = ["read", "block.png", bars.name, "--out", "steps.png"]
+    arguments = ["read", "block.png", "--block", "--weights", bars.name, "--out", "steps.png"]
     unnamed = run("ivl-bench", *arguments, PYTHONPATH=WITH_TESTS)
     assert_one_line(unnamed, 2, "bars.safetensors", "--model bars_reader:Bars")
     arguments += NAMED
     done = run("ivl-bench", *arguments, PYTHONPATH=WITH_TESTS)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "bar of 224\nbar of 336\n"
+    assert done.stdout == "1.00\tbar of 224\n1.00\tbar of 336\n"
+    assert "1 of 1 pictures" in done.stderr
     assert Image.open(tmp_path / "steps.png").width > 1000
-    printed = run("ivl-bench", *arguments, "--json", PYTHONPATH=WITH_TESTS)
-    lines = json.loads(printed.stdout)["lines"]
-    assert lines[0]["text"] == "bar of 224"
-    assert np.array(lines[0]["quad"]) == pytest.approx(corners(100, 40, 300, 60), abs=2.5)
+    printed = run("ivl-bench", *arguments, "--json", "--quiet", PYTHONPATH=WITH_TESTS)
+    assert printed.stderr == ""
+    (picture,) = json.loads(printed.stdout)["pictures"]
+    (block,) = picture["blocks"]
+    assert picture["picture"] == "block.png" and block["box"] == [0, 0, 400, 200]
+    line = block["lines"][0]
+    assert (line["text"], line["confidence"]) == ("bar of 224", 1.0)
+    assert np.array(line["quad"]) == pytest.approx(corners(100, 40, 300, 60), abs=2.5)
+
+
+@pytest.mark.slow
+def test_photographs_are_read_block_by_block(run, tmp_path: Path, bars: Path) -> None:
+    Image.fromarray(two_signs()).save(tmp_path / "signs.png")
+    Image.fromarray(np.full((60, 90, 3), 255, np.uint8)).save(tmp_path / "empty.jpg")
+    arguments = ["read", "signs.png", "empty.jpg", "--weights", bars.name, *NAMED]
+    done = run("ivl-bench", *arguments, "--quiet", PYTHONPATH=WITH_TESTS)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(
+        r"signs\.png:\n1\.00\tbar of \d+\n1\.00\tbar of \d+\n\n1\.00\tbar of \d+\n\nempty\.jpg:\n",
+        done.stdout,
+    ), done.stdout
+    alone = run("ivl-bench", "read", "empty.jpg", *arguments[3:], PYTHONPATH=WITH_TESTS)
+    assert (alone.returncode, alone.stdout) == (0, "")
+    assert alone.stderr.splitlines()[-1] == "empty.jpg: no text found"
+
+
+@pytest.mark.slow
+def test_a_photograph_is_read_without_naming_weights(run, tmp_path: Path) -> None:
+    """And what is read with little confidence can be left out."""
+    picture = Image.new("RGB", (640, 480), "#dddddd")
+    draw = ImageDraw.Draw(picture)
+    draw.text((200, 200), "STATION", "#202020", ImageFont.load_default(60))
+    picture.save(tmp_path / "photo.jpg")
+    done = run("ivl-bench", "read", "photo.jpg", "--json")
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(done.stdout)["pictures"]
+    assert [line["text"] for line in found["blocks"][0]["lines"]] == ["STATION"]
+    confident = run("ivl-bench", "read", "photo.jpg", "--min-confidence", "1")
+    assert confident.stdout == "" and "photo.jpg: no text found" in confident.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(1, 1), (20_000, 20), (20, 20_000), (300, 300)])
 def test_where_there_is_nothing_nothing_is_read(run, tmp_path: Path, bars: Path, size) -> None:
     Image.new("RGB", size, "white").save(tmp_path / "empty.png")
-    done = run("ivl-bench", "read", "empty.png", bars.name, *NAMED, PYTHONPATH=WITH_TESTS)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    for out in ("steps.html", "steps.png"):
+        arguments = ["empty.png", "--weights", bars.name, "--out", out, *NAMED]
+        done = run("ivl-bench", "read", *arguments, PYTHONPATH=WITH_TESTS)
+        assert (done.returncode, done.stdout) == (0, "")
+        assert done.stderr.splitlines()[-1] == "empty.png: no text found"
+        assert (tmp_path / out).stat().st_size < 1_000_000
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["missing.png", "bars.safetensors"], "missing.png: no such file"),
-        (["broken.jpg", "bars.safetensors"], "broken.jpg: not a readable picture"),
-        (["text.txt", "bars.safetensors"], "text.txt: not a readable picture"),
-        ([".", "bars.safetensors"], ".: not a file"),
-        (["block.jpg", "missing"], "missing: no such run"),
-        (["block.jpg", "block.jpg"], "not a whole safetensors file"),
-        (["block.jpg", "count.safetensors"], "does not read line by line"),
-        (["block.jpg", "whole.safetensors"], "does not read line by line"),
-        (["block.jpg", "bars.safetensors", "--lexicon", "default"], "--lexicon"),
-        (["block.jpg", "reader.safetensors", "--lexicon", "broken.jpg"], "broken.jpg, line 1"),
-        (["block.jpg", "reader.safetensors", "--lexicon", "odd.txt"], "odd.txt"),
-        (["block.jpg", "reader.safetensors", "--beam", "0"], "--beam 0"),
-        (["block.jpg", "bars.safetensors", "--out", "missing/steps.png"], "cannot be written"),
+        (["missing.png"], "missing.png: no such file"),
+        (["block.jpg", "missing.png"], "missing.png: no such file"),
+        (["broken.jpg"], "broken.jpg: not a readable picture"),
+        (["text.txt"], "text.txt: not a readable picture"),
+        (["."], ".: not a file"),
+        (["x" * 300], "cannot be read"),
+        (["block.jpg", "bars.safetensors"], "give --weights bars.safetensors"),
+        (["block.jpg", "text-blocks-inductive-fast"], "give --weights text-blocks-inductive-fast"),
+        (["block.jpg", "run"], "give --weights run"),
+        (["block.jpg", "--weights", "missing"], "missing: no such run"),
+        (["block.jpg", "--weights", "block.jpg"], "not a whole safetensors file"),
+        (["block.jpg", "--weights", "count.safetensors"], "does not read line by line"),
+        (["block.jpg", "--weights", "whole.safetensors"], "does not read line by line"),
+        (["block.jpg", "--weights", "bars.safetensors", "--lexicon", "default"], "--lexicon"),
+        (["block.jpg", "--lexicon", "broken.jpg"], "broken.jpg, line 1"),
+        (["block.jpg", "--lexicon", "odd.txt"], "odd.txt"),
+        (["block.jpg", "--beam", "0"], "--beam 0"),
+        (["block.jpg", "--threads", "0"], "--threads 0"),
+        (["block.jpg", "--min-confidence", "1.5"], "--min-confidence 1.5"),
+        (["block.jpg", "--min-confidence", "nan"], "--min-confidence nan"),
+        (["block.jpg", "--out", "missing/steps.png"], "cannot be written"),
+        (["block.jpg", "--out", "missing/steps.html"], "cannot be written"),
+        (["block.jpg", "--out", "./block.jpg"], "is a picture to read"),
+        (["block.jpg", "--out", "steps.pdf"], "name it .html, .png or .jpg"),
+        (["block.jpg", "--out", "steps"], "name it .html, .png or .jpg"),
     ],
     ids=lambda value: str(value)[-40:],
 )
@@ -198,9 +286,73 @@ def test_what_cannot_be_read_is_one_line(
     (tmp_path / "odd.txt").write_text("日本\n")
     save_weights(tmp_path / "count.safetensors", "coloured-shapes", "inductive")
     save_weights(tmp_path / "whole.safetensors", "toy-shapes", "end-to-end")
-    save_weights(tmp_path / "reader.safetensors", "text-blocks", "inductive")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "weights.safetensors").write_bytes(bars.read_bytes())
+    before = sorted(tmp_path.iterdir())
     done = run("ivl-bench", "read", *arguments, *NAMED, PYTHONPATH=WITH_TESTS)
     assert_one_line(done, 2, says)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def written_page(folder: Path, model: InductiveModel, *names: str) -> Path:
+    """The page of steps of some pictures with two signs each."""
+    steps = StepsFile(folder / "steps.html", "</script><b>weights")
+    for name in names:
+        blocks = read_photograph(model, TEXT, two_signs())
+        steps.add(ReadPicture(name, blocks), two_signs())
+    steps.write()
+    return folder / "steps.html"
+
+
+def test_what_was_read_cannot_break_the_page(tmp_path: Path) -> None:
+    text = written_page(tmp_path, Odd(TEXT), "</script><b>.png").read_text("utf-8")
+    assert "</script><" not in text.split('id="data">')[1].split("</script>")[0]
+    assert text.count("</script>") == 3  # the page's own
+    assert not re.search(r"""(src|href)=["']?(http|//)""", text)
+
+
+@pytest.mark.browser
+def test_the_page_plays_the_steps_of_each_block(tmp_path: Path, browser) -> None:
+    path = written_page(tmp_path, Odd(TEXT), "one.png", "<b>two.png")
+    for width, scheme in ((1200, "light"), (390, "dark")):
+        page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+        complaints = complaints_of(page)
+        page.goto(path.as_uri())
+        page.wait_for_selector(".player[data-shown='0:0:0']")
+        assert page.inner_text("h1") == "one.png"
+        assert page.inner_text("#summary") == "3 lines in 2 blocks, read by </script><b>weights."
+        assert page.inner_text(".stage output").startswith("</script><b>")
+        assert "confidence 1.00" in page.inner_text(".stage output")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        page.wait_for_selector(".player[data-shown='0:0:2']")
+        assert page.inner_text(".stage output") == "end"
+        page.locator(".found g").last.click()
+        page.wait_for_selector(".player[data-shown='0:1:0']")
+        pressed = page.locator(".texts button[aria-pressed=true]")
+        assert pressed.count() == 1 and pressed.inner_text().startswith("block 2")
+        page.select_option("select", "1")
+        page.wait_for_selector(".player[data-shown='1:0:0']")
+        assert page.inner_text("h1") == "<b>two.png"
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert complaints == []
+        page.close()
+
+
+def test_the_steps_are_drawn_below_each_other(tmp_path: Path) -> None:
+    steps = StepsFile(tmp_path / "steps.png", "bars")
+    block = read_block(Bars(TEXT), TEXT, two_bars())
+    single = draw_steps(block.reading)
+    for name in ("one.png", "two.png"):
+        steps.add(ReadPicture(name, [block]), two_bars())
+    steps.write()
+    with Image.open(tmp_path / "steps.png") as drawn:
+        assert drawn.width == single.width and drawn.height > 2 * single.height
+    many = StepsFile(tmp_path / "steps.webp", "bars")  # no WebP is higher than 16,383 pixels
+    many.add(ReadPicture("many.png", [block] * 60), two_bars())
+    with pytest.raises(UserError, match="cannot be written"):
+        many.write()
+    assert not (tmp_path / "steps.webp").exists()
 
 
 def test_transparent_pictures_are_read_on_white(tmp_path: Path) -> None:
@@ -214,7 +366,7 @@ def test_transparent_pictures_are_read_on_white(tmp_path: Path) -> None:
         off = open_picture(tmp_path / name, 3).astype(int) - two_bars()
         assert abs(off).max() <= 1, name
         reading = read_picture(Bars(TEXT), TEXT, open_picture(tmp_path / name, 3))
-        assert [line.text for line in reading.lines] == ["bar of 224", "bar of 336"], name
+        assert len(reading.lines) == 2, name
 
 
 def test_pictures_of_other_numbers_are_scaled_or_refused(tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ def given_files_of_extend(folder: Path) -> None:
     """The files that docs/EXTEND.md shows, and data for what it adds a model and a metric to."""
     for name, text in named_files("docs/EXTEND.md").items():
         (folder / name).write_text(text, "utf-8")
+    Image.new("RGB", (90, 60), "white").save(folder / "photo.jpg")
     given_datasets(folder)
 
 

@@ -1,15 +1,14 @@
 """Page: all of a report as one file that needs nothing else."""
 
-import json
 import math
 from collections.abc import Collection, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from benchmark.report.entries import Entry
 from benchmark.report.player import task_player
 from benchmark.report.tables import Table, line_hues, table_json, task_tables
+from benchmark.report.template import fill_template
 from benchmark.results import paper_source
 from benchmark.tasks import TASKS, Task
 from ivl_shards import UserError
@@ -39,11 +38,7 @@ def write_page(
         "unfinished": list(unfinished),
         "tasks": tasks,
     }
-    template = files("benchmark.report").joinpath("page.html").read_text("utf-8")
-    # "<" could end, or open, something in the element that the data stands in.
-    text = json.dumps(values, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
-    # "replace": names of folders may hold bytes that are no text.
-    write_whole(out, template.replace("/*DATA*/", text).encode("utf-8", "replace"))
+    write_whole(out, fill_template("page.html", values))
 
 
 def _task_json(task: Task, entries: Sequence[Entry]) -> dict[str, Any]:

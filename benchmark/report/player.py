@@ -15,7 +15,7 @@ from benchmark.data import data_file, image_batch, make_batch, open_part
 from benchmark.evaluation import answers_to, block_text, true_answer
 from benchmark.metrics import edits
 from benchmark.models import InductiveModel, Model
-from benchmark.page_reading import is_line_finder, read_page
+from benchmark.page_reading import read_page
 from benchmark.report.entries import Entry
 from benchmark.report.picks import pick_rows
 from benchmark.report.recording import Recording, map_sheet, record_loop, shrink
@@ -24,6 +24,7 @@ from ivl_shards import Sample, UserError
 from ivl_shards.picture import png
 from ivl_shards.progress import Report, no_report
 from ivl_shards.reader import Dataset
+from ivl_shards.schema import Array
 
 # No side of an image is longer than this, in pixels; the text in it stays readable.
 _LONGEST = 512
@@ -125,7 +126,7 @@ def _sample_json(
         "length": sample.length,
         "size": [images.shape[3], images.shape[2]],
         "image": _picture(images[0]),
-        "maps": _url("png", png(map_sheet(recording))),
+        "maps": png_url(map_sheet(recording)),
         "stops": recording.stops,
         "outputs": recording.outputs,
         "ended": recording.ended,
@@ -137,7 +138,7 @@ def _sample_json(
 def _shown(task: Task, model: InductiveModel, sample: Sample) -> tuple[Tensor, Answer | None]:
     """The image (1, C, H, W) to watch a model at; where it sees several sizes, the one that it
     reads best, and the lines of it that count."""
-    if not task.zooms or task.page is None or not is_line_finder(model):
+    if not task.zooms or task.page is None:
         return make_batch(task, [sample], []).images, None
     best = read_page(model, sample.image, task.page, task.zooms)
     return image_batch(best.view.pixels[None]), [*best.texts]
@@ -170,12 +171,21 @@ def _shorten(answer: Answer, truth: Answer) -> Answer:
 def _picture(image: Tensor) -> str:
     """What the model saw, (C, H, W), 0 to 1."""
     pixels = (image * 255).round().byte().permute(1, 2, 0).numpy()  # (H, W, C)
-    small = shrink(pixels if len(image) == 3 else pixels[..., 0], _LONGEST)
-    if small.ndim == 2:
-        return _url("png", png(small))
-    ordered = cv2.cvtColor(small, cv2.COLOR_RGB2BGR)
+    return image_url(shrink(pixels if len(image) == 3 else pixels[..., 0], _LONGEST))
+
+
+def image_url(pixels: Array) -> str:
+    """Return the URL that holds an image: PNG for shades (H, W), JPEG for colours (H, W, 3)."""
+    if pixels.ndim == 2:
+        return png_url(pixels)
+    ordered = cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR)
     data = cv2.imencode(".jpg", ordered, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])[1]
     return _url("jpeg", data.tobytes())
+
+
+def png_url(pixels: Array) -> str:
+    """Return the URL that holds shades (H, W)."""
+    return _url("png", png(pixels))
 
 
 def _url(kind: str, data: bytes) -> str:

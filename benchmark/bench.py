@@ -19,6 +19,7 @@ from benchmark.models import MODELS, InductiveModel, Model, build_model
 from benchmark.models.line_reader import LineReader
 from benchmark.models.reader import alphabet_name
 from benchmark.options import is_number
+from benchmark.presets import training_part
 from benchmark.processes import Processes
 from benchmark.result_file import read_result
 from benchmark.run import Config, RunFolder, config_from_json, hold_folder, surroundings
@@ -47,6 +48,7 @@ def run_one(
     with."""
     changes = (*changes, *decoding.label)
     task = find_task(config.task)
+    part = training_part(task, config.training)
     if config.training.batch % processes.world:
         raise UserError(
             f"a batch of {config.training.batch} cannot be shared evenly by {processes.world} "
@@ -56,7 +58,7 @@ def run_one(
     with ExitStack() as held:
         if processes.first:
             held.enter_context(hold_folder(folder.path, config))
-            open_part(task, task.train, data)  # made by one, opened by all
+            open_part(task, part, data)  # made by one, opened by all
             open_part(task, task.test, data)
         processes.wait()
         if not _is_scored(folder, changes):
@@ -114,7 +116,8 @@ def _trained(
         total = config.training.steps * config.training.batch
         with show_progress(total, quiet or not processes.first) as report:
             state = train(
-                config, task, model, open_part(task, task.train, data), folder, processes,
+                config, task, model,
+                open_part(task, training_part(task, config.training), data), folder, processes,
                 save_every, report,
             )  # fmt: skip
         if processes.first:
@@ -128,13 +131,16 @@ def _trained(
 
 def give_encoder(model: Model, path: Path) -> None:
     """Begin with the encoder of a trained model."""
-    encoder = getattr(model, "encoder", None)
-    if not isinstance(encoder, torch.nn.Module):
-        raise UserError(f"{path}: this model has no encoder to begin with")
     tensors, _ = load_tensors(path)
-    prefix = "encoder."
-    own = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
-    load_into(encoder, own, path)
+    for name, there in model.encoder_parts.items():
+        part = getattr(model, name, None)
+        if not isinstance(part, torch.nn.Module):
+            raise UserError(f"{path}: this model has no encoder to begin with")
+        own = {
+            key.removeprefix(f"{there}."): tensor for key, tensor in tensors.items()
+            if key.startswith(f"{there}.")
+        }  # fmt: skip
+        load_into(part, own, path)
 
 
 def _result(
@@ -153,7 +159,7 @@ def _result(
         "processes": processes.world,
         "data": {
             part.split: open_part(task, part, data).attributes["content_sha256"]
-            for part in (task.train, task.test)
+            for part in (training_part(task, config.training), task.test)
         },
         "surroundings": surroundings(),
         "evaluation": evaluation.to_json(),

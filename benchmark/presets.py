@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from benchmark.options import Option, check_option, check_options, choice, flag, number, text, whole
-from benchmark.tasks import Task
+from benchmark.tasks import Part, Task
 from ivl_shards import UserError
+from ivl_shards.counts import parse_counts
 from ivl_shards.errors import did_you_mean
 
 PRESETS = ("fast", "paper")
@@ -44,6 +45,8 @@ class Training:
     finding: int = 0
     """Reading: steps at first in which lines are found as well as read; later in one of eight.
     0: in all."""
+    locating: int = 0
+    """Reading end to end: steps at first in which lines are looked for and not read."""
     precision: str = "float32"
     """Of the arithmetic in training: `float32`; `bfloat16`, where rounding does no harm, which is
     nearly twice as fast on CPUs that know it and three times slower on others; or `auto`, the
@@ -51,6 +54,10 @@ class Training:
     encoder: str = ""
     """Trained weights (a run, a file, or some that come along) whose encoder the model begins
     with."""
+    lengths: str = ""
+    """Lines or objects of the samples to train on, such as 1-3; nothing: those of the task."""
+    samples: int = 0
+    """How many samples there are to train on; 0: as many as the task has."""
     model: dict[str, Any] = field(default_factory=dict)
     """Options of the model itself."""
 
@@ -64,8 +71,9 @@ TRAINING_OPTIONS: dict[str, Option] = {
     "optimiser": choice("adamw", "adadelta"), "rate": number(0, 1000), "warm_up": number(0, 1),
     "decay": number(0, 100), "clip": number(0, 1e9), "average": number(0, 1), "augment": flag(),
     "choose": flag(), "words": whole(0, 1_000_000_000),
-    "finding": whole(0, 1_000_000_000),
+    "finding": whole(0, 1_000_000_000), "locating": whole(0, 1_000_000_000),
     "precision": choice("float32", "bfloat16", "auto"), "encoder": text(),
+    "lengths": text(), "samples": whole(0, 100_000_000),
 }  # fmt: skip
 """What each option of `Training` takes; those of `model` are the model's own."""
 
@@ -133,11 +141,21 @@ TRAININGS: dict[tuple[str, str, str], Training] = {
     ("text-blocks", "inductive", "fast"): Training(
         16_000, 16, words=300, finding=1000, precision="auto", model=_TEXT, **_READING
     ),
-    ("text-blocks", "end-to-end", "fast"): Training(12_000, 8, **_READING),
+    ("text-blocks", "end-to-end", "fast"): Training(
+        2000,
+        16,
+        locating=1400,
+        precision="auto",
+        encoder="text-blocks-inductive-fast",
+        lengths="1-3",
+        samples=48_000,
+        model=_TEXT,
+        **{**_READING, "warm_up": 0.05, "average": 0.995},
+    ),
     ("text-blocks", "inductive", "paper"): Training(300_000, 16, **_PAPER),
     ("text-blocks", "end-to-end", "paper"): Training(300_000, 16, **_PAPER),
     ("icdar-blocks", "inductive", "fast"): Training(1200, 8, model=_TEXT, **_TUNING),
-    ("icdar-blocks", "end-to-end", "fast"): Training(1200, 8, **_TUNING),
+    ("icdar-blocks", "end-to-end", "fast"): Training(1200, 8, model=_TEXT, **_TUNING),
     ("icdar-blocks", "inductive", "paper"): Training(5000, 16, **_PAPER_TUNING),
     ("icdar-blocks", "end-to-end", "paper"): Training(5000, 16, **_PAPER_TUNING),
 }
@@ -155,6 +173,17 @@ def training_for(
     if known not in TRAININGS:
         training = replace(training, model={})
     return change(training, changes or {})
+
+
+def training_part(task: Task, training: Training) -> Part:
+    """Return the samples to train on.
+
+    >>> from benchmark.tasks import find_task
+    >>> training_part(find_task("text-blocks"), Training(1, 1, lengths="1-3", samples=900))
+    Part(split='train', counts=(1, 2, 3), total=900)
+    """
+    counts = parse_counts(training.lengths) if training.lengths else task.train.counts
+    return replace(task.train, counts=counts, total=training.samples or task.train.total)
 
 
 def change(training: Training, changes: dict[str, Any]) -> Training:

@@ -16,6 +16,7 @@ from benchmark.decoding import Decoding
 from benchmark.evaluation import evaluate
 from benchmark.files import write_json
 from benchmark.models import MODELS, InductiveModel, Model, build_model
+from benchmark.models.block_reader import BlockReader
 from benchmark.models.line_reader import LineReader
 from benchmark.models.reader import alphabet_name
 from benchmark.options import is_number
@@ -195,7 +196,8 @@ def starting_weights(name: str, model: Model) -> tuple[Path, str]:
 
 def require_alphabet(model: Model, config: Config, path: Path) -> None:
     """Refuse weights of a line reader whose symbols are not those of a model."""
-    if not isinstance(model, LineReader) or config.model != "inductive":
+    readers = {"inductive": LineReader, "end-to-end": BlockReader}
+    if config.model not in readers or not isinstance(model, readers[config.model]):
         return
     name = alphabet_name(find_task(config.task), config.training.model)
     if ALPHABETS.get(name, find_task(config.task).alphabet) != model.alphabet:

@@ -142,15 +142,15 @@ TRAININGS: dict[tuple[str, str, str], Training] = {
         16_000, 16, words=300, finding=1000, precision="auto", model=_TEXT, **_READING
     ),
     ("text-blocks", "end-to-end", "fast"): Training(
-        2000,
+        600,
         16,
-        locating=1400,
+        locating=200,
         precision="auto",
         encoder="text-blocks-inductive-fast",
         lengths="1-3",
         samples=48_000,
         model=_TEXT,
-        **{**_READING, "warm_up": 0.05, "average": 0.995},
+        **{**_READING, "rate": 1.5e-3, "warm_up": 0.05, "average": 0.99},
     ),
     ("text-blocks", "inductive", "paper"): Training(300_000, 16, **_PAPER),
     ("text-blocks", "end-to-end", "paper"): Training(300_000, 16, **_PAPER),
@@ -182,6 +182,8 @@ def training_part(task: Task, training: Training) -> Part:
     >>> training_part(find_task("text-blocks"), Training(1, 1, lengths="1-3", samples=900))
     Part(split='train', counts=(1, 2, 3), total=900)
     """
+    if not task.train.total and (training.lengths or training.samples):
+        raise UserError(f"{task.name} is trained on all there is: leave lengths and samples out")
     counts = parse_counts(training.lengths) if training.lengths else task.train.counts
     return replace(task.train, counts=counts, total=training.samples or task.train.total)
 
@@ -190,6 +192,8 @@ def change(training: Training, changes: dict[str, Any]) -> Training:
     """Replace options; what is no option of training is one of the model, which checks it when
     it is built."""
     own = {name: value for name, value in changes.items() if name in TRAINING_OPTIONS}
+    if isinstance(counts := own.get("lengths"), int | list):  # 2 and 1,2 look like other values
+        own["lengths"] = ",".join(map(str, counts if isinstance(counts, list) else [counts]))
     for name, value in own.items():
         check_option(name, value, TRAINING_OPTIONS[name])
         if isinstance(getattr(training, name), float):

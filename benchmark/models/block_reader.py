@@ -7,8 +7,9 @@ next state. All steps of a block are trained at once, and the loss of the text t
 back through the strips that were cut out, the attention and the state into the encoder.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -66,6 +67,8 @@ class BlockReader(Model):
         self.errors = twin.errors
         self.look, self.reader = twin.finder.look, twin.reader
         self.attention = LineAttention(twin.size.finder, state, step)
+        # From log-probabilities (N, L, 1 + symbols) to texts; another may take its place.
+        self.decode: Callable[[Tensor], list[str]] = partial(greedy_texts, alphabet=alphabet)
 
     def loss(self, batch: Batch) -> Tensor:
         """Of attention and end, the mean over a block's steps, and of reading, the mean over its
@@ -150,8 +153,7 @@ class BlockReader(Model):
             state = looked.state[0][going], looked.state[1][going]
             band = mask_bands(looked.scores[going].sigmoid(), self.stride)
             characters, _ = self.reader(self._cut(images, band))
-            for i, text in zip(active.tolist(), greedy_texts(characters, self.alphabet),
-                               strict=True):  # fmt: skip
+            for i, text in zip(active.tolist(), self.decode(characters), strict=True):
                 lines[i].append(text)
         return [*lines]
 

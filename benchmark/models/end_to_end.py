@@ -1,6 +1,7 @@
 """End to end: soft-attention LSTMs over whole sequences, with the encoders of the others.
 
-They have no memory but the LSTM's state, and are trained on all steps of a sequence at once.
+They have no memory but the LSTM's state, and are trained on all steps of a sequence at once. The
+fast one for text is in `block_reader`.
 """
 
 from dataclasses import replace

@@ -17,10 +17,12 @@ from benchmark.decoding import Decoding
 from benchmark.evaluation import evaluate
 from benchmark.files import write_json
 from benchmark.models import MODELS, InductiveModel, Model, build_model
+from benchmark.models.block_reader import BlockReader
 from benchmark.models.inductive_ocr import INDUCTIVE_OCR, InductiveOcr
 from benchmark.models.line_reader import LineReader
 from benchmark.models.reader import alphabet_name
 from benchmark.options import is_number
+from benchmark.presets import training_part
 from benchmark.processes import Processes
 from benchmark.result_file import read_result
 from benchmark.run import Config, RunFolder, config_from_json, hold_folder, surroundings
@@ -49,6 +51,7 @@ def run_one(
     with."""
     changes = (*changes, *decoding.label)
     task = find_task(config.task)
+    part = training_part(task, config.training)
     if config.training.batch % processes.world:
         raise UserError(
             f"a batch of {config.training.batch} cannot be shared evenly by {processes.world} "
@@ -58,7 +61,7 @@ def run_one(
     with ExitStack() as held:
         if processes.first:
             held.enter_context(hold_folder(folder.path, config))
-            open_part(task, task.train, data)  # made by one, opened by all
+            open_part(task, part, data)  # made by one, opened by all
             open_part(task, task.test, data)
             _synthetic(config, task, data)
         processes.wait()
@@ -117,7 +120,8 @@ def _trained(
         total = config.training.steps * config.training.batch
         with show_progress(total, quiet or not processes.first) as report:
             state = train(
-                config, task, model, open_part(task, task.train, data), folder, processes,
+                config, task, model,
+                open_part(task, training_part(task, config.training), data), folder, processes,
                 save_every, report, _synthetic(config, task, data),
             )  # fmt: skip
         if processes.first:
@@ -139,15 +143,17 @@ def _synthetic(config: Config, task: Task, data: Path) -> Dataset | None:
 
 
 def give_encoder(model: Model, path: Path) -> None:
-    """Begin with the encoder of a trained model; that of a line reader is its strip reader."""
-    name = "reader" if isinstance(model, LineReader) else "encoder"
-    encoder = getattr(model, name, None)
-    if not isinstance(encoder, torch.nn.Module):
-        raise UserError(f"{path}: this model has no encoder to begin with")
+    """Begin with the encoder of a trained model."""
     tensors, _ = load_tensors(path)
-    prefix = f"{name}."
-    own = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
-    load_into(encoder, own, path)
+    for name, there in model.encoder_parts.items():
+        part = getattr(model, name, None)
+        if not isinstance(part, torch.nn.Module):
+            raise UserError(f"{path}: this model has no encoder to begin with")
+        own = {
+            key.removeprefix(f"{there}."): tensor for key, tensor in tensors.items()
+            if key.startswith(f"{there}.")
+        }  # fmt: skip
+        load_into(part, own, path)
 
 
 def _result(
@@ -166,7 +172,7 @@ def _result(
         "processes": processes.world,
         "data": {
             part.split: open_part(task, part, data).attributes["content_sha256"]
-            for part in (task.train, task.test)
+            for part in (training_part(task, config.training), task.test)
         },
         "surroundings": surroundings(),
         "evaluation": evaluation.to_json(),
@@ -202,7 +208,8 @@ def starting_weights(name: str, model: Model) -> tuple[Path, str]:
 
 def require_alphabet(model: Model, config: Config, path: Path) -> None:
     """Refuse weights of a line reader whose symbols are not those of a model."""
-    if not isinstance(model, LineReader) or config.model != "inductive":
+    readers = {"inductive": LineReader, "end-to-end": BlockReader}
+    if config.model not in readers or not isinstance(model, readers[config.model]):
         return
     name = alphabet_name(find_task(config.task), config.training.model)
     if ALPHABETS.get(name, find_task(config.task).alphabet) != model.alphabet:

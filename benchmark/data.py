@@ -49,6 +49,7 @@ class ReadingBatch(Batch):
     word_texts: list[list[str]] | None = None  # single words, where these are to be learnt first
     word_quads: Tensor | None = None  # (N, W, 4, 2) and their corners
     find: bool = True  # whether where the lines are is to be learnt, too
+    read: bool = True  # whether what they say is to be learnt
 
 
 @dataclass(frozen=True)
@@ -172,11 +173,11 @@ class TrainingSet:
 
 def training_batches(
     task: Task, dataset: TrainingSet, seed: int, size: int, steps: range, rank: int, world: int,
-    augment: bool, words: int = 0, finding: int = 0,
+    augment: bool, words: int = 0, finding: int = 0, locating: int = 0,
 ) -> Iterator[Batch]:  # fmt: skip
     """The batches of the given training steps; with several processes, this one's share.
     The first `words` steps have single words to read. If `finding`, only so many steps at first,
-    and few of those after, have lines to find.
+    and few of those after, have lines to find; the first `locating` steps have none to read.
 
     Which samples a step has, and all that is drawn for them, follows from the seed and the
     number of the step alone, so a run that is begun again goes on as if it had not stopped.
@@ -190,6 +191,8 @@ def training_batches(
         made = make_batch(task, samples, rngs, others, step < words)
         if isinstance(made, ReadingBatch) and finding:
             made = replace(made, find=step < finding or step % FIND_EVERY == 0)
+        if isinstance(made, ReadingBatch) and step < locating:
+            made = replace(made, read=False)
         return made
 
     # The next batch is made while the model works on this one.

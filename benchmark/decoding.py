@@ -13,6 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
+from benchmark.models.block_reader import BlockReader
 from benchmark.models.contract import Model
 from benchmark.models.ctc import BLANK, greedy_texts
 from benchmark.models.line_reader import LineReader
@@ -49,7 +50,7 @@ class Decoding:
         """Make a model decode so."""
         if self.is_greedy:
             return
-        if not isinstance(model, LineReader):
+        if not isinstance(model, LineReader | BlockReader):
             raise UserError(
                 "--lexicon and --beam are for readers with CTC: the preset fast has one"
             )

@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from benchmark.options import Option, check_option, check_options, choice, flag, number, text, whole
-from benchmark.tasks import Task
+from benchmark.tasks import Part, Task
 from ivl_shards import UserError
+from ivl_shards.counts import parse_counts
 from ivl_shards.errors import did_you_mean
 
 PRESETS = ("fast", "paper")
@@ -46,6 +47,8 @@ class Training:
     0: in all."""
     synthetic: float = 0.0
     """Share of the training samples that are synthetic, where the task has such."""
+    locating: int = 0
+    """Reading end to end: steps at first in which lines are looked for and not read."""
     precision: str = "float32"
     """Of the arithmetic in training: `float32`; `bfloat16`, where rounding does no harm, which is
     nearly twice as fast on CPUs that know it and three times slower on others; or `auto`, the
@@ -53,6 +56,10 @@ class Training:
     encoder: str = ""
     """Trained weights (a run, a file, or some that come along) whose encoder the model begins
     with."""
+    lengths: str = ""
+    """Lines or objects of the samples to train on, such as 1-3; nothing: those of the task."""
+    samples: int = 0
+    """How many samples there are to train on; 0: as many as the task has."""
     model: dict[str, Any] = field(default_factory=dict)
     """Options of the model itself."""
 
@@ -66,8 +73,10 @@ TRAINING_OPTIONS: dict[str, Option] = {
     "optimiser": choice("adamw", "adadelta"), "rate": number(0, 1000), "warm_up": number(0, 1),
     "decay": number(0, 100), "clip": number(0, 1e9), "average": number(0, 1), "augment": flag(),
     "choose": flag(), "words": whole(0, 1_000_000_000),
-    "finding": whole(0, 1_000_000_000), "synthetic": number(0, 1),
+    "finding": whole(0, 1_000_000_000), "locating": whole(0, 1_000_000_000),
+    "synthetic": number(0, 1),
     "precision": choice("float32", "bfloat16", "auto"), "encoder": text(),
+    "lengths": text(), "samples": whole(0, 100_000_000),
 }  # fmt: skip
 """What each option of `Training` takes; those of `model` are the model's own."""
 
@@ -136,7 +145,17 @@ TRAININGS: dict[tuple[str, str, str], Training] = {
     ("text-blocks", "inductive", "fast"): Training(
         16_000, 16, words=300, finding=1000, precision="auto", model=_TEXT, **_READING
     ),
-    ("text-blocks", "end-to-end", "fast"): Training(12_000, 8, **_READING),
+    ("text-blocks", "end-to-end", "fast"): Training(
+        600,
+        16,
+        locating=200,
+        precision="auto",
+        encoder="text-blocks-inductive-fast",
+        lengths="1-3",
+        samples=48_000,
+        model=_TEXT,
+        **{**_READING, "rate": 1.5e-3, "warm_up": 0.05, "average": 0.99},
+    ),
     ("text-blocks", "inductive", "paper"): Training(300_000, 16, **_PAPER),
     ("text-blocks", "end-to-end", "paper"): Training(300_000, 16, **_PAPER),
     ("icdar-blocks", "inductive", "fast"): Training(
@@ -148,7 +167,7 @@ TRAININGS: dict[tuple[str, str, str], Training] = {
         model=_PHOTOGRAPHS,
         **_TUNING,
     ),
-    ("icdar-blocks", "end-to-end", "fast"): Training(1200, 8, **_TUNING),
+    ("icdar-blocks", "end-to-end", "fast"): Training(1200, 8, model=_TEXT, **_TUNING),
     ("icdar-blocks", "inductive", "paper"): Training(5000, 16, **_PAPER_TUNING),
     ("icdar-blocks", "end-to-end", "paper"): Training(5000, 16, **_PAPER_TUNING),
 }
@@ -168,10 +187,25 @@ def training_for(
     return change(training, changes or {})
 
 
+def training_part(task: Task, training: Training) -> Part:
+    """Return the samples to train on.
+
+    >>> from benchmark.tasks import find_task
+    >>> training_part(find_task("text-blocks"), Training(1, 1, lengths="1-3", samples=900))
+    Part(split='train', counts=(1, 2, 3), total=900)
+    """
+    if not task.train.total and (training.lengths or training.samples):
+        raise UserError(f"{task.name} is trained on all there is: leave lengths and samples out")
+    counts = parse_counts(training.lengths) if training.lengths else task.train.counts
+    return replace(task.train, counts=counts, total=training.samples or task.train.total)
+
+
 def change(training: Training, changes: dict[str, Any]) -> Training:
     """Replace options; what is no option of training is one of the model, which checks it when
     it is built."""
     own = {name: value for name, value in changes.items() if name in TRAINING_OPTIONS}
+    if isinstance(counts := own.get("lengths"), int | list):  # 2 and 1,2 look like other values
+        own["lengths"] = ",".join(map(str, counts if isinstance(counts, list) else [counts]))
     for name, value in own.items():
         check_option(name, value, TRAINING_OPTIONS[name])
         if isinstance(getattr(training, name), float):

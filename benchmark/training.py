@@ -69,11 +69,12 @@ def train(
         load_checkpoint(folder.checkpoint, state, training.steps)
     report(state.step * training.batch)
     to_train, to_watch = split_validation(task, dataset)
-    objective = processes.shared(model, partly=bool(training.finding))
+    objective = processes.shared(model, partly=bool(training.finding or training.locating))
     batches = training_batches(
         task, TrainingSet(to_train, synthetic, training.synthetic), config.seed, training.batch,
         range(state.step, training.steps),
         processes.rank, processes.world, training.augment, training.words, training.finding,
+        training.locating,
     )  # fmt: skip
     begun, before = time.monotonic(), state.seconds
     saved = logged = begun

@@ -1,6 +1,7 @@
 """Models for text: the paper's are those of its appendix, and all of them learn a tiny block."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,18 +11,20 @@ from safetensors.torch import load_file
 from torch.nn.functional import conv2d
 
 import textblocks_gen
+from benchmark.bench import find_weights, give_encoder, load_model
 from benchmark.data import make_batch
-from benchmark.inference import STOP
+from benchmark.inference import STOP, run_loop
 from benchmark.models import build_model
+from benchmark.models.block_reader import BlockReader
 from benchmark.models.drn import LAYERS, drn_encoder
 from benchmark.models.layers import BatchNorm, ResidualUnit, grey
 from benchmark.models.line_reader import LineReader
 from benchmark.models.reader import PaperReader, text_size
 from benchmark.models.steps import reading_steps
-from benchmark.presets import training_for
+from benchmark.presets import parse_change, training_for, training_part
 from benchmark.tasks import find_task
 from icdar_tree import make_tree
-from ivl_shards import open_dataset
+from ivl_shards import UserError, open_dataset
 from textblocks_gen import TextRecipe
 
 torch.set_num_threads(1)
@@ -127,9 +130,43 @@ def test_a_stride_is_that_of_a_convolution() -> None:
     assert bool(x.grad is not None and x.grad.isfinite().all())
 
 
-def test_the_fast_twin_is_small() -> None:
-    model = build_model("end-to-end", find_task("text-blocks"), "fast", {})
+def fast_twin() -> BlockReader:
+    """The end-to-end model of the preset, with the encoder that it begins with."""
+    task = find_task("text-blocks")
+    training = training_for(task, "end-to-end", "fast")
+    model = build_model("end-to-end", task, "fast", training.model)
+    assert isinstance(model, BlockReader)
+    give_encoder(model, find_weights(training.encoder))
+    return model
+
+
+def test_the_fast_twin_begins_with_the_line_reader_s_encoder() -> None:
+    model, (_, line_reader) = fast_twin(), load_model(find_weights("text-blocks-inductive-fast"))
+    assert isinstance(line_reader, LineReader)
+    for own, theirs in ((model.look, line_reader.finder.look), (model.reader, line_reader.reader)):
+        expected = theirs.state_dict()
+        assert all(torch.equal(value, expected[name]) for name, value in own.state_dict().items())
     assert parameters(model) < 3_000_000
+    with pytest.raises(UserError, match="weights of another model"):
+        give_encoder(model, find_weights("coloured-shapes-inductive-fast"))
+
+
+def test_the_fast_twin_is_trained_on_up_to_three_lines() -> None:
+    task = find_task("text-blocks")
+    assert training_part(task, training_for(task, "end-to-end", "fast")).counts == (1, 2, 3)
+    assert training_part(task, training_for(task, "inductive", "fast")) == task.train
+
+
+def test_which_lengths_are_trained_on_can_be_set() -> None:
+    toys, icdar = find_task("toy-shapes"), find_task("icdar-blocks")
+    for written, counts in (("2", (2,)), ("1,4", (1, 4)), ("1-2", (1, 2))):
+        changes = dict([parse_change(f"lengths={written}"), parse_change("samples=30")])
+        part = training_part(toys, training_for(toys, "inductive", "fast", changes))
+        assert (part.counts, part.total) == (counts, 30)
+    for task, lengths in ((toys, "some"), (icdar, "1-2")):
+        training = training_for(task, "inductive", "fast", {"lengths": lengths})
+        with pytest.raises(UserError, match="list of counts|leave lengths and samples out"):
+            training_part(task, training)
 
 
 def test_colours_become_grey() -> None:
@@ -203,6 +240,37 @@ def test_a_shrunken_paper_model_reads_what_it_was_shown(data: Path) -> None:
     assert [step.outputs[k] for k in left] == [given.texts[k] for k in left]
     delta, line = step.delta[left], given.target[left] > 0
     assert delta[line].mean() > 0.3 > 10 * delta[~line].mean()
+
+
+@pytest.mark.slow
+def test_a_shrunken_paper_model_reads_freely_what_it_was_shown(data: Path) -> None:
+    """From an empty memory to the end, each step from the memory that it made itself. For that
+    the edges of the memory are moved in training."""
+    torch.manual_seed(0)
+    task, batch = batch_of(data, [0, 1, 1, 1])  # a block of one line, and of two
+    options = {"shrink": 16, "init": "scaled", "gamma": 0.1, "jitter": 2.0}
+    model = build_model("inductive", task, "paper", options)
+    overfit(model, batch, 450, rate=5e-3)
+    traces = run_loop(model.eval(), batch.images)
+    assert [trace.outputs for trace in traces] == batch.texts
+    assert {trace.ended for trace in traces} == {"stop"}
+
+
+@pytest.mark.slow
+def test_the_fast_twin_finds_the_lines_without_a_memory(data: Path) -> None:
+    """By its own state it finds one line after the other, and an end after the last. What is read
+    there teaches the attention, too."""
+    torch.manual_seed(0)
+    _, batch = batch_of(data, [0, 1, 1, 1])
+    model, where = fast_twin(), replace(batch, read=False)
+    overfit(model, where, 100, rate=3e-3)
+    assert all(p.grad is None for p in model.reader.parameters())
+    answers = model.eval().predict(batch.images)
+    assert [len(lines) for lines in answers] == [1, 2, 2, 2]
+    assert answers[0] == batch.texts[0]
+    reading = (model.loss(batch) - model.loss(where)).sum()
+    (gradient,) = torch.autograd.grad(reading, model.attention.query.weight)
+    assert float(gradient.abs().max()) > 1e-6
 
 
 @pytest.mark.slow

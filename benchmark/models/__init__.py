@@ -57,6 +57,10 @@ _LINE_READER = {
     "layers": choice("plain", "residual"), "alphabet": choice(*ALPHABETS),
     "scales": choice("one", "many"),
 }  # fmt: skip
+_BLOCK_READER = {
+    **{name: option for name, option in _LINE_READER.items() if name != "jitter"},
+    "state": whole(1, 4096),
+}
 
 
 def model_options(name: str, task: Task, preset: str) -> dict[str, Option]:
@@ -64,6 +68,8 @@ def model_options(name: str, task: Task, preset: str) -> dict[str, Option]:
     paper, photographs = preset == "paper", task.photographs
     if name == "end-to-end":
         if task.kind == "reading":
+            if photographs and not paper:
+                return _BLOCK_READER
             own = _SHRINK if photographs else {}
         elif photographs and not paper:
             own = {"fields": _PHOTO_FIELDS}

@@ -23,6 +23,8 @@ class Model(nn.Module, ABC):
 
     kind: ClassVar[Kind]
     """What it can do; a task of another kind is refused."""
+    encoder_parts: ClassVar[dict[str, str]] = {"encoder": "encoder"}
+    """What may begin with the weights of a trained model, and what it is called there."""
 
     @abstractmethod
     def loss(self, batch: Batch) -> Tensor:

@@ -1,6 +1,7 @@
 """End to end: soft-attention LSTMs over whole sequences, with the encoders of the others.
 
-They have no memory but the LSTM's state, and are trained on all steps of a sequence at once.
+They have no memory but the LSTM's state, and are trained on all steps of a sequence at once. The
+fast one for text is in `block_reader`.
 """
 
 from dataclasses import replace
@@ -12,10 +13,11 @@ from torch.nn.functional import avg_pool2d, binary_cross_entropy_with_logits, cr
 
 from benchmark.data import Batch, CountingBatch, ReadingBatch
 from benchmark.models.attention import POSITIONS, AttentionLstm, flat, positions
+from benchmark.models.block_reader import BlockReader
 from benchmark.models.contract import Model
 from benchmark.models.counting_encoders import DrawingEncoder, PhotoEncoder, counting_encoder
 from benchmark.models.layers import initialise
-from benchmark.models.reader import TOY, PaperSize, text_size, wide_toy_encoder
+from benchmark.models.reader import TOY, PaperSize, text_alphabet, text_size, wide_toy_encoder
 from benchmark.models.tokens import Tokens, pad
 from benchmark.models.turned import WAYS
 from benchmark.tasks import Answer, Task
@@ -149,8 +151,11 @@ def build_end_to_end(task: Task, preset: str, options: dict[str, Any]) -> Model:
     if task.kind == "counting":
         encoder, features = _counting_encoder(task, preset, options)
         return EndToEndCounter(encoder, features, init)
-    # For shapes a quarter of the places is enough, and soon searched; letters need them all.
-    pool = 2 if preset == "fast" and not task.photographs else 1
+    if task.photographs and preset == "fast":
+        others = {name: value for name, value in options.items() if name != "alphabet"}
+        return BlockReader(1, text_alphabet(task, options), **others)
+    # For shapes a quarter of the places is enough, and soon searched.
+    pool = 2 if preset == "fast" else 1
     size = _size(task, preset, options)
     return EndToEndReader(task.channels, task.alphabet, size, init, preset == "fast", pool)
 
@@ -167,11 +172,7 @@ def _counting_encoder(task: Task, preset: str, options: dict[str, Any]) -> tuple
 
 
 def _size(task: Task, preset: str, options: dict[str, Any]) -> PaperSize:
-    """Of a reader: small for drawings, large for photographs."""
-    if not task.photographs and preset == "paper":
-        return TOY
-    if not task.photographs:
-        return replace(TOY, encoder=wide_toy_encoder, features=64)
-    size = text_size(int(options.get("shrink", 1 if preset == "paper" else 4)))
-    # Attention looks at every place for every letter of a block: most of a thin model's time.
-    return size if preset == "paper" else replace(size, embedding=32)
+    """Of a reader that says one symbol after the other."""
+    if task.photographs:
+        return text_size(int(options.get("shrink", 1)))
+    return TOY if preset == "paper" else replace(TOY, encoder=wide_toy_encoder, features=64)

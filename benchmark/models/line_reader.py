@@ -100,6 +100,7 @@ class LineReader(InductiveModel):
     """
 
     kind: ClassVar[Kind] = "reading"
+    encoder_parts: ClassVar[dict[str, str]] = {"reader": "reader"}
 
     def __init__(
         self, channels: int, alphabet: str, jitter: float = 1.3, error: float = 0.06,

@@ -183,7 +183,7 @@ def build_reader(task: Task, preset: str, options: dict[str, Any]) -> InductiveM
     """The reader of a preset: the paper's sees colours, the fast one shades of grey."""
     if preset != "paper":
         others = {name: value for name, value in options.items() if name != "alphabet"}
-        return LineReader(1, _alphabet(task, options), **others)
+        return LineReader(1, text_alphabet(task, options), **others)
     if not task.photographs:
         return PaperReader(task.channels, task.alphabet, **options)
     others = {name: value for name, value in options.items() if name != "shrink"}
@@ -197,7 +197,7 @@ def alphabet_name(task: Task, options: Mapping[str, Any]) -> str:
     return str(options.get("alphabet", "letters" if task.photographs else ""))
 
 
-def _alphabet(task: Task, options: Mapping[str, Any]) -> str:
+def text_alphabet(task: Task, options: Mapping[str, Any]) -> str:
     """The symbols of a line reader."""
     name = alphabet_name(task, options)
     if not task.photographs:

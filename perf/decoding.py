@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 from measure import HEADER, Figure, at_most, best_seconds, stated
 
-from benchmark.data import make_batch, open_part, training_batches
+from benchmark.data import TrainingSet, make_batch, open_part, training_batches
 from benchmark.decoding import Decoding, beam_texts
 from benchmark.models import Step, build_model
 from benchmark.models.ctc import greedy_texts
@@ -122,7 +122,9 @@ def training(data: Path) -> list[Figure]:
     """Blocks a second of training steps as a run makes them."""
     model = make_model().train()
     dataset = open_part(TASK, Part("train", TASK.train.counts, 24), data)
-    batches = list(training_batches(TASK, dataset, 0, _BATCH, range(_STEPS), 0, 1, augment=True))
+    batches = list(
+        training_batches(TASK, TrainingSet(dataset), 0, _BATCH, range(_STEPS), 0, 1, augment=True)
+    )
     optimiser = torch.optim.AdamW(model.parameters())
 
     def steps() -> None:

@@ -26,7 +26,7 @@ from measure import HEADER, Figure, at_least, stated
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmark.bench import load_model, packed_weights
-from benchmark.data import FIND_EVERY, make_batch, open_part, training_batches
+from benchmark.data import FIND_EVERY, TrainingSet, make_batch, open_part, training_batches
 from benchmark.models import InductiveModel, build_model
 from benchmark.presets import PRESETS, Training, training_for
 from benchmark.processes import Processes
@@ -72,7 +72,9 @@ def training(name: str, model_name: str, preset: str, data: Path, best: float) -
     model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     dataset = open_part(images, Part("train", images.train.counts, 60), data)
     steps = range(_STEPS)
-    batches = list(training_batches(images, dataset, 0, chosen.batch, steps, 0, 1, False))
+    batches = list(
+        training_batches(images, TrainingSet(dataset), 0, chosen.batch, steps, 0, 1, False)
+    )
     state = State(model.train(), make_optimiser(chosen, model), None)
     objective = Processes(0, 1, torch.device("cpu")).shared(model)
 
@@ -154,7 +156,7 @@ def block_seconds(
     objective = processes.shared(model, partly=bool(training.finding))
     dataset = open_part(task, Part("train", task.train.counts, 60), data)
     batch = next(training_batches(
-        task, dataset, 0, _BLOCKS, range(1), processes.rank, processes.world, False,
+        task, TrainingSet(dataset), 0, _BLOCKS, range(1), processes.rank, processes.world, False,
     ))  # fmt: skip
 
     def timed(find: bool) -> float:

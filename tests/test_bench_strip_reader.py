@@ -10,7 +10,7 @@ import torch
 
 import textblocks_gen
 from benchmark.bench import find_weights, load_model, packed_weights, starting_weights
-from benchmark.data import ReadingBatch, make_batch, training_batches
+from benchmark.data import ReadingBatch, TrainingSet, make_batch, training_batches
 from benchmark.models import build_model
 from benchmark.models.line_reader import LineReader
 from benchmark.models.strips import Band, cut_strips, near_bands, quad_bands, shake
@@ -114,10 +114,12 @@ def test_steps_without_finding_leave_the_finder_as_it_is(blocks: Dataset) -> Non
 
 
 def test_lines_are_found_at_first_and_then_in_one_step_of_eight(blocks: Dataset) -> None:
-    batches = training_batches(TASK, blocks, 0, 1, range(18), 0, 1, False, 0, finding=3)
+    batches = training_batches(
+        TASK, TrainingSet(blocks), 0, 1, range(18), 0, 1, False, 0, finding=3
+    )
     found = [step for step, batch in enumerate(batches) if getattr(batch, "find", False)]
     assert found == [0, 1, 2, 8, 16]
-    every = training_batches(TASK, blocks, 0, 1, range(4), 0, 1, False)
+    every = training_batches(TASK, TrainingSet(blocks), 0, 1, range(4), 0, 1, False)
     assert all(getattr(batch, "find", False) for batch in every)
 
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from benchmark.data import make_batch, open_part, split_validation, training_batches
+from benchmark.data import TrainingSet, make_batch, open_part, split_validation, training_batches
 from benchmark.models import build_model
 from benchmark.models.counter import FastCounter, PaperCounter
 from benchmark.presets import Training, change, training_for
@@ -219,9 +219,10 @@ def test_two_processes_are_as_one_in_bfloat16_too(data: Path, tmp_path: Path) ->
 def test_processes_share_a_batch_without_loss(data: Path) -> None:
     task = find_task("coloured-shapes")
     dataset = open_dataset(data / "coloured-shapes-train.h5")
-    whole = next(iter(training_batches(task, dataset, 0, 4, range(7, 8), 0, 1, False)))
+    whole = next(iter(training_batches(task, TrainingSet(dataset), 0, 4, range(7, 8), 0, 1, False)))
     halves = [
-        next(iter(training_batches(task, dataset, 0, 4, range(7, 8), r, 2, False))) for r in (0, 1)
+        next(iter(training_batches(task, TrainingSet(dataset), 0, 4, range(7, 8), r, 2, False)))
+        for r in (0, 1)
     ]
     for k in range(4):
         assert torch.equal(whole.images[k], halves[k % 2].images[k // 2])
@@ -234,7 +235,9 @@ def test_an_epoch_has_every_sample_once(data: Path) -> None:
     orders = []
     for epoch in (0, 1):
         steps = range(epoch * 10, epoch * 10 + 10)
-        seen = [b.images for b in training_batches(task, dataset, 3, 4, steps, 0, 1, False)]
+        seen = [
+            b.images for b in training_batches(task, TrainingSet(dataset), 3, 4, steps, 0, 1, False)
+        ]
         orders.append([hash(image.numpy().tobytes()) for image in torch.cat(seen)])
         assert len(set(orders[-1])) == 40
     assert sorted(orders[0]) == sorted(orders[1]) and orders[0] != orders[1]

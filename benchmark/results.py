@@ -216,6 +216,9 @@ def _task_section(task: Task, results: list[dict[str, Any]]) -> list[str]:
         rows = paper_rows(task, metric)
         for label, group in runs.items():
             rows.append(result_row(_with_seeds(label, group), group, metric))
+        rows = [row for row in rows if row.figures]  # older results lack a metric
+        if not rows:
+            continue
         lines += [f"{metric[:1].upper()}{metric[1:]} in % by number of {task.counted}; trained on "
                   f"{_list(task.train.counts)}.", ""]  # fmt: skip
         lines += markdown_table(rows, "model") + [""]

@@ -39,7 +39,8 @@ def task_tables(task: Task, entries: Sequence[Entry]) -> list[Table]:
     groups: dict[tuple[str, str], list[Entry]] = defaultdict(list)
     for entry in entries:
         groups[entry.label, entry.tested_on].append(entry)
-    return [_table(task, metric, list(groups.items())) for metric in task.metrics]
+    found = [_table(task, metric, list(groups.items())) for metric in task.metrics]
+    return [table for table in found if table.lines]
 
 
 def _table(task: Task, metric: str, groups: list[tuple[tuple[str, str], list[Entry]]]) -> Table:
@@ -49,7 +50,8 @@ def _table(task: Task, metric: str, groups: list[tuple[tuple[str, str], list[Ent
         for (label, _), group in groups
     ]  # fmt: skip
     paper = [Line(row, row.label.removeprefix("paper, "), True) for row in paper_rows(task, metric)]
-    return Table(metric, metric == "edit distance", (*paper, *ours))
+    known = [line for line in ours if line.row.figures]  # older results lack a metric
+    return Table(metric, metric == "edit distance", (*paper, *known))
 
 
 def table_json(task: Task, table: Table) -> dict[str, Any]:

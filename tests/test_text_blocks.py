@@ -68,10 +68,9 @@ def plans(number: int, recipe: TextRecipe) -> list:
 def ink_of(recipe: TextRecipe, drawn, chosen: np.ndarray) -> np.ndarray:
     """The chosen characters of a block drawn alone, (H, W) 0 to 255."""
     studio, canvas, block = open_studio(recipe, Source()), Canvas(recipe), drawn.block
-    part = replace(
-        block, glyphs=block.glyphs[chosen], origins=block.origins[chosen],
-        scales=block.scales[chosen],
-    )  # fmt: skip
+    part = block._replace(
+        glyphs=block.glyphs[chosen], origins=block.origins[chosen], scales=block.scales[chosen]
+    )
     found = fill(canvas, studio.lettering, part, drawn.place)
     mask = np.zeros((recipe.height, recipe.width), np.uint8)
     height, width = found.ink.shape
@@ -147,7 +146,7 @@ def test_what_is_drawn_is_the_string_as_another_program_draws_it() -> None:
         setting = Setting(np.array([number]), np.array([em]), np.zeros(1), 1e9, 0, 0.0)
         block = set_block(studio.lettering.metrics, [word.split(" ")], setting)
         canvas = Canvas(replace(RECIPE, width=2400, height=400))
-        moved = replace(block, origins=block.origins + 20)
+        moved = block._replace(origins=block.origins + 20)
         ours = cut(fill(canvas, studio.lettering, moved, Place(np.eye(3), STRAIGHT)).ink)
         font = ImageFont.truetype(str(face.path), int(em), face.index)
         picture = Image.new("L", (2400, 400))

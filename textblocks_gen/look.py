@@ -1,7 +1,6 @@
 """Look: what is drawn at random about a block before any of its words."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -129,8 +128,7 @@ class Motion(NamedTuple):
     down: float
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(NamedTuple):
     """A block's appearance. An effect that is None does not happen."""
 
     lines: int
@@ -202,8 +200,9 @@ def draw_look(recipe: TextRecipe, lines: int, faces: Faces, rng: np.random.Gener
     """Draw the appearance of a block of some lines."""
     n = Numbers(rng)
     chosen = draw_faces(recipe, n, lines, faces)
-    caps_only = any(faces.caps_only[face] for face in chosen)
-    script = any(faces.script[face] for face in chosen)
+    different = set(chosen)
+    caps_only = any([faces.caps_only[face] for face in different])
+    script = any([faces.script[face] for face in different])
     return Look(
         lines=lines,
         faces=np.array(chosen),

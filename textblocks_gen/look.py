@@ -190,6 +190,11 @@ class Numbers:
         """Draw a number between two."""
         return low + self.next() * (high - low)
 
+    def seldom_large(self) -> float:
+        """Draw a number from 0 to 1, half of them below a quarter: most photographs are sharp."""
+        draw = self.next()
+        return draw * draw
+
     def colour(self, of_signs: float) -> ColourDraw:
         """Draw what decides a colour, which is one of signs with some probability."""
         draw = ColourDraw(self.next(), self.next(), self.next(), self.next(), self.next())
@@ -220,7 +225,7 @@ def draw_look(recipe: TextRecipe, lines: int, faces: Faces, rng: np.random.Gener
         outline=draw_outline(recipe, n) if n.happens(recipe.outline) else None,
         blur=n.happens(recipe.blur),
         light=draw_light(recipe, n),
-        defocus=n.between(0, recipe.defocus_most) if n.happens(recipe.defocus) else 0.0,
+        defocus=recipe.defocus_most * n.seldom_large() if n.happens(recipe.defocus) else 0.0,
         motion=draw_motion(recipe, n) if n.happens(recipe.motion) else None,
         enlargement=draw_enlargement(recipe, n),
         grain=draw_grain(recipe, n) if n.happens(recipe.noise) else None,
@@ -324,14 +329,15 @@ def draw_light(recipe: TextRecipe, n: Numbers) -> Light | None:
 
 def draw_motion(recipe: TextRecipe, n: Numbers) -> Motion:
     """Draw a movement of the camera."""
-    length = n.between(0, recipe.motion_most)
+    length = recipe.motion_most * n.seldom_large()
     return Motion(length * n.between(-1, 1), length * n.between(-1, 1))
 
 
 def draw_enlargement(recipe: TextRecipe, n: Numbers) -> float:
     """Draw by how much the image was smaller."""
-    most = recipe.low_resolution_most
-    return n.between(1.1, max(most, 1.1)) if n.happens(recipe.low_resolution) else 1.0
+    if not n.happens(recipe.low_resolution):
+        return 1.0
+    return 1.1 + max(recipe.low_resolution_most - 1.1, 0.0) * n.seldom_large()
 
 
 def draw_grain(recipe: TextRecipe, n: Numbers) -> Grain:

@@ -2,6 +2,7 @@
 
 .venv/bin/python perf/legibility.py                               # both styles, 100 blocks a count
 .venv/bin/python perf/legibility.py --style scene --blocks 20 --knob contrast=90 --keep FOLDER
+.venv/bin/python perf/legibility.py --lines 3,10 --fonts catalogue --knob seed=1    # other blocks
 
 The reader is PP-OCRv6's recogniser, as RapidOCR 3.10 from PyPI (extra `ocr`) has it. It is given
 each line as its label has it: the quad, grown by 8 % of the line's height, made upright. Accuracy
@@ -28,11 +29,13 @@ from measure import Figure, at_least, at_most, show
 from benchmark.baselines.recogniser import Recogniser
 from fonts.catalogue import is_catalogue
 from fonts.places import catalogue_folder
+from ivl_shards.counts import format_counts, parse_counts
 from ivl_shards.errors import UserError
 from textblocks_gen import Source, TextRecipe, complete, start
 from textblocks_gen.recipe import STYLES
 
-COUNTS = (1, 3, 5, 10)
+Counts = tuple[int, ...]
+COUNTS: Counts = (1, 3, 5, 10)
 BLOCKS = 100
 FONTS = ("packaged faces", "catalogue")
 # Of the line's height, around its quad.
@@ -89,11 +92,12 @@ def upright(image: np.ndarray, quad: np.ndarray) -> np.ndarray:
     )
 
 
-def write_blocks(folder: Path, blocks: int, knobs: dict[str, float]) -> None:
+def write_blocks(folder: Path, counts: Counts, blocks: int, knobs: dict[str, float]) -> None:
     """Write the lines of blocks of every line count as PNG, and what they say as JSON."""
     truth = []
-    for count in COUNTS:
-        recipe = TextRecipe((count,), blocks, split="legibility", **knobs)
+    for count in counts:
+        # The split with the most faces, where splits do not share them.
+        recipe = TextRecipe((count,), blocks, split="train", **knobs)
         sample = start(complete(recipe, Source()), Source())
         for row in range(blocks):
             made, name = sample(row), f"{count:02}-{row:03}"
@@ -122,8 +126,9 @@ def read_lines(reader: Recogniser, folder: Path, name: str, lines: list[str]) ->
 
 
 def measured(
-    fonts: str, blocks: int, knobs: dict[str, float], reader: Recogniser, keep: Path | None
-) -> list[Read]:
+    fonts: str, counts: Counts, blocks: int, knobs: dict[str, float], reader: Recogniser,
+    keep: Path | None,
+) -> list[Read]:  # fmt: skip
     """Make and read the blocks drawn with one choice of fonts."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = (keep or Path(temporary)) / fonts.split()[0]
@@ -131,6 +136,7 @@ def measured(
         chosen = {"IVL_FONTS": str(folder / "nothing")} if fonts == FONTS[0] else {}
         # A process of its own: the fonts are looked for once a process, by its environment.
         work = [sys.executable, __file__, "--write", folder, "--blocks", str(blocks)]
+        work += ["--lines", format_counts(counts)]
         work += [part for name, value in knobs.items() for part in ("--knob", f"{name}={value}")]
         subprocess.run(work, check=True, env=os.environ | chosen)
         return read_blocks(reader, folder)
@@ -143,36 +149,42 @@ def mean_accuracy(reads: list[Read], count: int) -> float:
 
 def table(reads: dict[str, list[Read]]) -> list[str]:
     """Accuracies by line count and fonts, a Markdown table."""
-    heads = [f"{count} line{'s'[: count > 1]}" for count in COUNTS]
-    rows = [f"| fonts | | {' | '.join(heads)} |", "|---|---|" + "---|" * len(COUNTS)]
+    counts = sorted({len(read.lines) for found in reads.values() for read in found})
+    heads = [f"{count} line{'s'[: count > 1]}" for count in counts]
+    rows = [f"| fonts | | {' | '.join(heads)} |", "|---|---|" + "---|" * len(counts)]
     for fonts, found in reads.items():
         by_block = {
-            n: [statistics.fmean(r.accuracies) for r in found if len(r.lines) == n] for n in COUNTS
+            n: [statistics.fmean(r.accuracies) for r in found if len(r.lines) == n] for n in counts
         }
-        means = (f"{mean_accuracy(found, n):.1%}" for n in COUNTS)
-        medians = (f"{statistics.median(by_block[n]):.1%}" for n in COUNTS)
+        means = (f"{mean_accuracy(found, n):.1%}" for n in counts)
+        medians = (f"{statistics.median(by_block[n]):.1%}" for n in counts)
         rows.append(f"| {fonts} | mean | {' | '.join(means)} |")
         rows.append(f"| {fonts} | median | {' | '.join(medians)} |")
     return rows
 
 
 def all_reads(
-    blocks: int = BLOCKS, knobs: dict[str, float] | None = None, keep: Path | None = None
-) -> dict[str, list[Read]]:
+    blocks: int = BLOCKS, knobs: dict[str, float] | None = None, keep: Path | None = None,
+    counts: Counts = COUNTS, fonts: tuple[str, ...] = FONTS,
+) -> dict[str, list[Read]]:  # fmt: skip
     """Blocks by choice of fonts; none where the reader is not installed, and a line says so."""
     try:
         reader = Recogniser()
     except UserError as error:
         print(f"{error}: left out", flush=True)
         return {}
-    choices = FONTS if is_catalogue(catalogue_folder()) else FONTS[:1]
-    return {fonts: measured(fonts, blocks, knobs or {}, reader, keep) for fonts in choices}
+    if not is_catalogue(catalogue_folder()):
+        fonts = FONTS[:1]
+    return {name: measured(name, counts, blocks, knobs or {}, reader, keep) for name in fonts}
 
 
 def wanted(style: str, reads: list[Read]) -> list[Figure]:
     """Check the accuracy of a style with the catalogue's faces."""
     found = []
+    counts = {len(read.lines) for read in reads}
     for count, (least, most) in WANTED[style].items():
+        if count not in counts:
+            continue
         name, value = f"{style} style, {count} lines, characters read", mean_accuracy(reads, count)
         found += [at_least(name, value, "", least), at_most(name, value, "", most)]
     return found
@@ -183,7 +195,15 @@ def ratios(reads: dict[str, list[Read]]) -> list[Figure]:
     return [
         at_least(f"10 lines over 3, {fonts}", mean_accuracy(r, 10) / mean_accuracy(r, 3), "×", 0.95)
         for fonts, r in reads.items()
+        if {3, 10} <= {len(read.lines) for read in r}
     ]
+
+
+def _counts(text: str) -> Counts:
+    try:
+        return parse_counts(text)
+    except UserError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _knob(text: str) -> tuple[str, float]:
@@ -206,18 +226,23 @@ def main() -> None:
         help="of the recipe, as in TextRecipe; may be given more than once",
     )  # fmt: skip
     parser.add_argument("--style", choices=STYLES, help="both by default")
+    parser.add_argument("--lines", type=_counts, default=COUNTS, help="such as 3,10")
+    parser.add_argument("--fonts", choices=FONTS, help="both by default")
     parser.add_argument("--keep", type=Path, help="folder for the images")
     parser.add_argument("--worst", type=int, default=0, help="list so many blocks read worst")
     parser.add_argument("--write", type=Path, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.write:
-        write_blocks(chosen.write, chosen.blocks, dict(chosen.knob))
+        write_blocks(chosen.write, chosen.lines, chosen.blocks, dict(chosen.knob))
         return
     if chosen.blocks < 1:
         parser.error(f"--blocks {chosen.blocks}: at least 1")
     for style in [chosen.style] if chosen.style else STYLES:
         knobs = {"style": style, **dict(chosen.knob)}
-        reads = all_reads(chosen.blocks, knobs, chosen.keep and chosen.keep / style)
+        reads = all_reads(
+            chosen.blocks, knobs, chosen.keep and chosen.keep / style, chosen.lines,
+            (chosen.fonts,) if chosen.fonts else FONTS,
+        )  # fmt: skip
         if not reads:
             sys.exit(1)
         print(f"\n{style} style\n")

@@ -45,9 +45,10 @@ PARTS: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "memory": ("Memory", lambda: _table(memory.figures())),
     "training": ("The benchmark's models", lambda: _table(training.figures())),
     "decoding": ("Reading text", lambda: _table(decoding.figures())),
-    "textblocks": (
-        "Text blocks",
-        lambda: _table(textblocks.figures(["peers", "fonts", "memory", "cost"])),
+    "textblocks": ("Text blocks", lambda: _table(textblocks.figures(["peers"]))),
+    "textcost": (
+        "Text blocks: fonts, memory and cost",
+        lambda: _table(textblocks.figures(["fonts", "memory", "cost"])),
     ),
     "workers": ("Text blocks by two workers", lambda: _table(textblocks.figures(["workers"]))),
     "legibility": ("Legibility of text blocks", _legibility),

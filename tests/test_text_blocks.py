@@ -68,10 +68,9 @@ def plans(number: int, recipe: TextRecipe) -> list:
 def ink_of(recipe: TextRecipe, drawn, chosen: np.ndarray) -> np.ndarray:
     """The chosen characters of a block drawn alone, (H, W) 0 to 255."""
     studio, canvas, block = open_studio(recipe, Source()), Canvas(recipe), drawn.block
-    part = replace(
-        block, glyphs=block.glyphs[chosen], origins=block.origins[chosen],
-        scales=block.scales[chosen],
-    )  # fmt: skip
+    part = block._replace(
+        glyphs=block.glyphs[chosen], origins=block.origins[chosen], scales=block.scales[chosen]
+    )
     found = fill(canvas, studio.lettering, part, drawn.place)
     mask = np.zeros((recipe.height, recipe.width), np.uint8)
     height, width = found.ink.shape
@@ -147,7 +146,7 @@ def test_what_is_drawn_is_the_string_as_another_program_draws_it() -> None:
         setting = Setting(np.array([number]), np.array([em]), np.zeros(1), 1e9, 0, 0.0)
         block = set_block(studio.lettering.metrics, [word.split(" ")], setting)
         canvas = Canvas(replace(RECIPE, width=2400, height=400))
-        moved = replace(block, origins=block.origins + 20)
+        moved = block._replace(origins=block.origins + 20)
         ours = cut(fill(canvas, studio.lettering, moved, Place(np.eye(3), STRAIGHT)).ink)
         font = ImageFont.truetype(str(face.path), int(em), face.index)
         picture = Image.new("L", (2400, 400))
@@ -240,14 +239,19 @@ def test_characters_have_quads_when_asked_for() -> None:
         assert np.allclose(first[0, 0], word[0, 0], atol=2.0)
 
 
+@pytest.mark.parametrize("contrast", [40, 70])
+@pytest.mark.parametrize("draws", [5, 6], ids=["any colour", "colours of signs"])
 @pytest.mark.parametrize(("low", "high"), [(0, 40), (200, 255), (90, 160), (0, 95), (160, 255)])
-def test_text_keeps_its_contrast_to_the_ground(low: int, high: int) -> None:
+def test_text_keeps_its_contrast_to_the_ground(
+    low: int, high: int, draws: int, contrast: int
+) -> None:
     rng = np.random.default_rng(0)
     sides = set()
     for _ in range(200):
-        value = brightness(text_colour(ColourDraw(*rng.random(5).tolist()), low, high, 70))
-        assert min(abs(value - low), abs(value - high)) >= 69
-        assert not low - 60 < value < high + 60
+        draw = ColourDraw(*rng.random(draws).tolist())
+        value = brightness(text_colour(draw, low, high, contrast))
+        assert min(abs(value - low), abs(value - high)) >= contrast - 1
+        assert not low - contrast + 10 < value < high + contrast - 10
         sides.add(value > high)
     if (low, high) == (90, 160):
         assert sides == {True, False}
@@ -329,14 +333,25 @@ def test_lines_are_not_below_12_pixels_unless_asked_for() -> None:
     assert low.line_pixels()[0] == pytest.approx(6.4)
 
 
-def test_the_ink_of_every_line_has_the_contrast_that_is_asked_for() -> None:
+# The colours of scenes without what is drawn beside the ink or done by the camera.
+SIGNS = TextRecipe(
+    counts=(3,), total=1000, seed=3, style="scene", bend=0.0, shadow=0.0, extrusion=0.0,
+    outline=0.0, texture=0.0, distractors=0.0, light=0.0, glare=0.0, vignette=0.0, defocus=0.0,
+    motion=0.0, low_resolution=0.0, noise=0.0, quality=100, quality_spread=0,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "recipe", [replace(BARE, counts=(5,), blur=0.5, quality=100), SIGNS], ids=["paper", "scene"]
+)
+def test_the_ink_of_every_line_has_the_contrast_that_is_asked_for(recipe: TextRecipe) -> None:
     """The body of a line's strokes against nearly all of the ground behind it."""
-    recipe = ready(replace(BARE, counts=(5,), blur=0.5, quality=100))
+    recipe = ready(recipe)
     found = []
     for sample, drawn in zip(rows(120, recipe), plans(120, recipe), strict=True):
         image = cv2.imdecode(sample["image"], cv2.IMREAD_GRAYSCALE).astype(int)
         mask = ink_of(recipe, drawn, np.ones(len(drawn.block.glyphs), bool))
-        for line in range(1, 6):
+        for line in range(1, drawn.look.lines + 1):
             ink, ground = mask[sample["steps"] == line], image[sample["steps"] == line]
             body = ink >= np.quantile(ink[ink > 0], 0.75)
             found.append(abs(ground[body].mean() - np.median(ground[ink == 0])))
@@ -431,6 +446,61 @@ def test_a_scene_has_what_its_recipe_says_as_often_as_it_says() -> None:
     heights = np.concatenate([d.block.heights for d in plans(1500, SCENE)]) / recipe.height
     assert heights.min() >= 0.0399
     assert 0.45 < heights.max() <= 0.6
+
+
+def test_strengths_reach_from_little_to_what_the_recipe_says() -> None:
+    looks = [drawn.look for drawn in plans(2500, SCENE)]
+    recipe = ready(SCENE)
+    even = {
+        "spacing_most": [look.spacing for look in looks if look.spacing],
+        "bend_most": [look.bend.strength for look in looks if look.bend],
+        "translucency_most": [1 - k.ink.opacity for k in looks if k.ink and k.ink.opacity < 1],
+        "texture_most": [k.ink.roughness for k in looks if k.ink and k.ink.roughness],
+        "shadow_most": [look.shadow.right for look in looks if look.shadow],
+        "extrusion_most": [look.extrusion.depth for look in looks if look.extrusion],
+        "outline_most": [look.outline.width for look in looks if look.outline],
+        "light_most": [k.light.strength for k in looks if k.light and k.light.strength],
+        "glare_most": [k.light.glare for k in looks if k.light and k.light.glare],
+        "vignette_most": [k.light.vignette for k in looks if k.light and k.light.vignette],
+        "distractors_most": [len(look.distractors) for look in looks if look.distractors],
+        "noise_most": [look.grain.strength for look in looks if look.grain],
+    }
+    for name, found in even.items():
+        most = getattr(recipe, name)
+        assert 0.9 * most < max(found) <= most, name
+        assert 0.3 * most < np.median(found) < 0.8 * most, name
+    # Most photographs are sharp: strong blur is rare.
+    rare = {
+        "defocus_most": [look.defocus for look in looks if look.defocus],
+        "low_resolution_most": [k.enlargement - 1.1 for k in looks if k.enlargement > 1],
+    }
+    for name, found in rare.items():
+        most = getattr(recipe, name) - 1.1 * (name == "low_resolution_most")
+        assert 0.9 * most < max(found) <= most, name
+        assert 0.18 * most < np.median(found) < 0.32 * most, name
+    motion = [max(map(abs, look.motion)) for look in looks if look.motion]
+    assert 0.5 * recipe.motion_most < max(motion) <= recipe.motion_most
+
+
+def test_a_block_is_turned_and_foreshortened_as_far_as_the_recipe_says() -> None:
+    small = replace(BARE, counts=(1,), words=(1, 1), line_height=(0.05, 0.05), perspective=0.0)
+    for name, most in (("rotation", 20.0), ("shear", 0.5)):
+        none = {"rotation": 0.0, "shear": 0.0, name: most}
+        found = []
+        for sample in rows(200, replace(small, **none)):
+            matrix = sample["transform"].astype(float)
+            slope = np.degrees(np.arctan2(matrix[1, 0], matrix[0, 0]))
+            found.append(slope if name == "rotation" else matrix[0, 1] / matrix[1, 1])
+        assert 0.9 * most < max(found) <= most + 0.01, name
+        assert 0.9 * most < -min(found) <= most + 0.01, name
+        assert abs(np.mean(found)) < 0.15 * most, name
+    upright = replace(small, rotation=0.0, shear=0.0, perspective=1.0, foreshortening=0.4)
+    shares = []
+    for sample in rows(200, upright):
+        quad = sample["line_quad"][0].astype(float)
+        sides = np.linalg.norm(quad - np.roll(quad, 1, axis=0), axis=1)
+        shares.append(1 - min(sides[0] / sides[2], sides[2] / sides[0]))
+    assert 0.3 < max(shares) <= 0.4 + 0.02
 
 
 def test_every_knob_of_a_style_stands_alone() -> None:

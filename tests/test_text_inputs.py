@@ -44,6 +44,14 @@ def test_own_fonts_words_and_photographs(run, tmp_path: Path, faces: Path) -> No
     assert_one_line(again, 2, "another dataset")
 
 
+def test_a_preview_is_drawn_beside_the_dataset(run, tmp_path: Path) -> None:
+    for style in ("paper", "scene"):
+        result = run("textblocks-gen", *FEW, "--style", style, "--preview", f"{style}.png",
+                     f"{style}.h5")  # fmt: skip
+        assert result.returncode == 0, result.stderr
+        assert min(cv2.imread(str(tmp_path / f"{style}.png")).shape[:2]) > 300
+
+
 def test_a_broken_font_among_good_ones(run, tmp_path: Path, faces: Path) -> None:
     (faces / "broken.ttf").write_bytes(b"not a font")
     result = run("textblocks-gen", *FEW, "--fonts", "faces", "out.h5")
@@ -141,6 +149,8 @@ def test_characters_that_no_font_has(run, tmp_path: Path, faces: Path) -> None:
         (("--style", "oil"), "--style"),
         (("--line-height", "0.3", "0.4"), "10 lines do not fit; --line-height 0.0"),
         (("--lines", "1", "--line-height", "0.5", "0.6"), "3 words do not fit"),
+        (("--preview", "sheet.txt"), "--preview sheet.txt: name it .png or .jpg"),
+        (("--preview", "nowhere/sheet.png"), "nowhere: no such folder"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

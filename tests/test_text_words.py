@@ -99,9 +99,8 @@ def test_a_text_is_another_source_than_a_lexicon_of_its_words(tmp_path: Path) ->
     as_text = complete(RECIPE, Source(text=path))
     as_words = complete(RECIPE, Source(lexicon=path))
     assert as_text.lexicon != as_words.lexicon
-    path.write_text("alpha\nbeta\ndelta\n")
-    words_of.cache_clear()
-    assert complete(RECIPE, Source(text=path)).lexicon != as_text.lexicon
+    (other := tmp_path / "other.txt").write_text("alpha\nbeta\ndelta\n")
+    assert complete(RECIPE, Source(text=other)).lexicon != as_text.lexicon
 
 
 @pytest.mark.parametrize(

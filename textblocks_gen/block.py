@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -17,6 +18,8 @@ from textblocks_gen.words import set_case, set_words
 _TRIES = 12
 # Letters of a short word: where not even such words fit, a line gets fewer of them.
 _SHORT = 4
+# Type of the name of a face.
+FACE_NAME = "S96"
 # How much lower than the tallest line others may be where heights are free.
 _SPREAD = 0.6
 
@@ -27,6 +30,8 @@ class Lettering:
 
     faces: Typefaces
     ids: tuple[str, ...]
+    names: Array
+    """The same as bytes, as they are stored."""
     kinds: Faces
     metrics: Metrics
     widths: Array
@@ -56,8 +61,7 @@ def make_vocabulary(words: Sequence[str], running: bool = False) -> Vocabulary:
     )
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """A page of lines. Lengths in pixels, y down; the ink begins at (0, 0)."""
 
     lines: list[str]
@@ -79,7 +83,6 @@ class Block:
     @property
     def size(self) -> tuple[float, float]:
         """Width and height of the ink."""
-        # Plain numbers: for so few, NumPy takes several times as long.
         _, _, right, bottom = zip(*self.line_boxes.tolist(), strict=True)
         return max(right), max(bottom)
 
@@ -90,15 +93,31 @@ def draw_block(
 ) -> Block:  # fmt: skip
     """Draw the heights and the words of a block and set them."""
     heights = draw_heights(recipe, look.lines, rng)
-    tall = lettering.metrics.line[look.faces]
-    ems = heights / (tall[:, 1] - tall[:, 0])
-    gaps = heights * (GAPS[0] + (GAPS[1] - GAPS[0]) * rng.random(look.lines))
+    gaps = rng.random(look.lines)
     room = WIDEST * recipe.width
     widths = lettering.widths[look.faces, int(look.case == "upper")] + look.spacing
-    letters = room / (ems * NARROWEST * widths)
+    ems, letters = _measure(heights, gaps, widths, lettering.metrics.line, look.faces, room)
     lines = draw_lines(recipe, vocabulary, look.case, letters, rng)
     setting = Setting(look.faces, ems, gaps, room, look.align, look.spacing)
     return set_block(lettering.metrics, lines, setting)
+
+
+@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def _measure(
+    heights: Array, gaps: Array, widths: Array, line: Array, faces: Array, room: float
+) -> tuple[Array, Array]:
+    """Return pixels an em of each line, (L,), and how many letters of mean width it holds, (L,).
+
+    widths (L,): of a letter in em. line (F, 2): extent of each face's lines. gaps (L,): from 0 to
+    1; they become pixels. For so few numbers NumPy would take several times as long.
+    """
+    ems, letters = np.empty(len(heights)), np.empty(len(heights))
+    for k in range(len(heights)):
+        low, high = line[faces[k]]
+        ems[k] = heights[k] / (high - low)
+        gaps[k] = heights[k] * (GAPS[0] + (GAPS[1] - GAPS[0]) * gaps[k])
+        letters[k] = room / (ems[k] * NARROWEST * widths[k])
+    return ems, letters
 
 
 def draw_lines(
@@ -130,9 +149,15 @@ def draw_heights(recipe: TextRecipe, lines: int, rng: np.random.Generator) -> Ar
     least, most = recipe.line_pixels()
     if not recipe.same_heights:
         return _free_heights(recipe, lines, rng)
-    draws = rng.random((2, lines))
-    parts = np.argsort(draws[0], kind="stable")
-    return np.asarray(least + (most - least) * (parts + draws[1]) / lines)
+    draws = rng.random(2 * lines).tolist()
+    # Plain numbers: for so few, NumPy takes several times as long.
+    parts = sorted(range(lines), key=draws.__getitem__)
+    return np.array(
+        [
+            least + (most - least) * (k + x) / lines
+            for k, x in zip(parts, draws[lines:], strict=True)
+        ]
+    )
 
 
 def _free_heights(recipe: TextRecipe, lines: int, rng: np.random.Generator) -> Array:
@@ -210,7 +235,4 @@ def set_block(metrics: Metrics, lines: list[list[str]], setting: Setting) -> Blo
     """Set lines of words; the `ems` of the setting are lowered where a line does not fit."""
     texts = [" ".join(words) for words in lines]
     codes = np.frombuffer("\n".join(texts).encode("utf-32-le"), np.uint32)
-    glyphs, origins, scales, line_boxes, word_boxes, word_lines = set_page(codes, metrics, setting)
-    tall = metrics.line[setting.faces]
-    heights = setting.ems * (tall[:, 1] - tall[:, 0])
-    return Block(texts, heights, line_boxes, word_boxes, word_lines, glyphs, origins, scales)
+    return Block(texts, *set_page(codes, metrics, setting))

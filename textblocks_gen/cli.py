@@ -19,8 +19,12 @@ from ivl_shards.options import (
     total_samples,
     version_option,
 )
+from ivl_shards.reader import open_dataset
+from ivl_shards.recipe import require
+from ivl_shards.sheet import write_sheet
 from textblocks_gen import TEXT, Source, TextRecipe, complete
 
+_PICTURES = (".png", ".jpg", ".jpeg")
 _PLACE = click.Path(path_type=Path)
 
 
@@ -39,10 +43,11 @@ _PLACE = click.Path(path_type=Path)
     default=f"{TextRecipe.width}x{TextRecipe.height}",
     help="Of the images in pixels.",
 )
+@click.option("--preview", type=_PLACE, help="Also draw a contact sheet, such as sheet.png.")
 @knob_options(TextRecipe)
 def cli(
     out: Path, counts: tuple[int, ...], n: int | None, total: int | None, size: tuple[int, int],
-    **options: Any,
+    preview: Path | None, **options: Any,
 ) -> None:  # fmt: skip
     """Make blocks of several lines of text on textures or photographs."""
     logging.basicConfig(format="%(message)s", level=logging.ERROR if options["quiet"] else None)
@@ -51,9 +56,14 @@ def cli(
     recipe = TextRecipe(
         counts, total_samples(counts, n, total), width=size[0], height=size[1], **shared, **knobs
     )
+    if preview is not None:
+        require(preview.parent.is_dir(), f"{preview.parent}: no such folder: make it first")
+        require(preview.suffix in _PICTURES, f"--preview {preview}: name it .png or .jpg")
     places = [options.pop(name) for name in ("fonts", "lexicon", "backgrounds", "text")]
     source = Source(*(path and path.absolute() for path in places))
     generate_and_report(TEXT, complete(recipe, source), out, source=source, **options)
+    if preview is not None:
+        write_sheet(open_dataset(out), preview)
 
 
 def main() -> None:

@@ -52,7 +52,8 @@ def text_colour(draw: ColourDraw, low: float, high: float, contrast: int) -> Col
 def sign_colour(draw: ColourDraw, light: bool) -> Colour:
     """A dark or light colour of signs, not quite the same each time."""
     colours = _LIGHT if light else _DARK
-    r, g, b = colours[int(draw.sign * len(colours))]
+    # Squared: half of the draws are among the first quarter.
+    r, g, b = colours[int(draw.sign * draw.sign * len(colours))]
     return (
         _near(r, draw.red), _near(g, draw.green), _near(b, draw.blue)
     )  # fmt: skip

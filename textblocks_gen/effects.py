@@ -4,6 +4,7 @@ Each takes its part of the block's `Look`; probabilities and strengths are the r
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -24,8 +25,7 @@ _LEAST_ENLARGED = 7.0
 _WIDE_BLUR, _NARROW_BLUR = 1.1, 0.45
 
 
-@dataclass(frozen=True)
-class Mask:
+class Mask(NamedTuple):
     """The ink of something, 0 to 255, and where in the image it begins."""
 
     ink: Array

@@ -2,6 +2,7 @@
 
 from ivl_shards import DEFLATE, ENCODED, Field, Schema
 from ivl_shards.memory import step_dtype
+from textblocks_gen.block import FACE_NAME
 from textblocks_gen.look import ALIGNMENTS
 from textblocks_gen.others import KINDS as OTHERS
 from textblocks_gen.others import MOST
@@ -41,7 +42,7 @@ def schema(recipe: TextRecipe) -> Schema:
             "reading order", "pixels", counted_by="word_count",
         ),
         Field("word_line", "u1", (words,), "line of each word, from 0", counted_by="word_count"),
-        Field("font", "S96", (), "name of the face of the first line"),
+        Field("font", FACE_NAME, (), "name of the face of the first line"),
         Field("alignment", "u1", (), "of the lines", classes=ALIGNMENTS),
         Field("warp", "u1", (), "kind of the transform", classes=KINDS),
         Field("transform", "f4", (3, 3), "homography from the upright block to the image"),
@@ -56,7 +57,7 @@ def schema(recipe: TextRecipe) -> Schema:
         )  # fmt: skip
     if recipe.mixed_faces:
         fields.append(
-            Field("line_font", "S96", (lines,), "name of each line's face",
+            Field("line_font", FACE_NAME, (lines,), "name of each line's face",
                   counted_by="line_count")
         )  # fmt: skip
     if recipe.cut or recipe.distant:

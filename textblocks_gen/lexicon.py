@@ -190,14 +190,16 @@ def _lines(path: Path) -> list[bytes]:
 def _decoded(path: Path, number: int, line: bytes) -> str:
     """Decode a line; a letter and its accents become one character (NFC), as fonts have them."""
     try:
-        text = unicodedata.normalize("NFC", line.decode("utf-8"))
-        # Soft hyphens and the like are instructions to a typesetter, not characters.
-        text = "".join(c for c in text if unicodedata.category(c) != "Cf")
+        text = line.decode("utf-8")
+        if not text.isascii():
+            text = unicodedata.normalize("NFC", text)
+            # Soft hyphens and the like are instructions to a typesetter, not characters.
+            text = "".join(c for c in text if unicodedata.category(c) != "Cf")
     except UnicodeDecodeError as error:
         raise UserError(
             f"{path}, line {number}: byte {line[error.start]:#04x} is not UTF-8: "
             "words and texts are read as UTF-8"
         ) from None
-    if not "".join(text.split()).isprintable():
+    if not text.isprintable() and not "".join(text.split()).isprintable():
         raise UserError(f"{path}, line {number}: has control characters: is it a text file?")
     return text

@@ -1,7 +1,6 @@
 """Look: what is drawn at random about a block before any of its words."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -129,8 +128,7 @@ class Motion(NamedTuple):
     down: float
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(NamedTuple):
     """A block's appearance. An effect that is None does not happen."""
 
     lines: int
@@ -192,6 +190,11 @@ class Numbers:
         """Draw a number between two."""
         return low + self.next() * (high - low)
 
+    def seldom_large(self) -> float:
+        """Draw a number from 0 to 1, half of them below a quarter: most photographs are sharp."""
+        draw = self.next()
+        return draw * draw
+
     def colour(self, of_signs: float) -> ColourDraw:
         """Draw what decides a colour, which is one of signs with some probability."""
         draw = ColourDraw(self.next(), self.next(), self.next(), self.next(), self.next())
@@ -202,8 +205,9 @@ def draw_look(recipe: TextRecipe, lines: int, faces: Faces, rng: np.random.Gener
     """Draw the appearance of a block of some lines."""
     n = Numbers(rng)
     chosen = draw_faces(recipe, n, lines, faces)
-    caps_only = any(faces.caps_only[face] for face in chosen)
-    script = any(faces.script[face] for face in chosen)
+    different = set(chosen)
+    caps_only = any([faces.caps_only[face] for face in different])
+    script = any([faces.script[face] for face in different])
     return Look(
         lines=lines,
         faces=np.array(chosen),
@@ -221,7 +225,7 @@ def draw_look(recipe: TextRecipe, lines: int, faces: Faces, rng: np.random.Gener
         outline=draw_outline(recipe, n) if n.happens(recipe.outline) else None,
         blur=n.happens(recipe.blur),
         light=draw_light(recipe, n),
-        defocus=n.between(0, recipe.defocus_most) if n.happens(recipe.defocus) else 0.0,
+        defocus=recipe.defocus_most * n.seldom_large() if n.happens(recipe.defocus) else 0.0,
         motion=draw_motion(recipe, n) if n.happens(recipe.motion) else None,
         enlargement=draw_enlargement(recipe, n),
         grain=draw_grain(recipe, n) if n.happens(recipe.noise) else None,
@@ -325,14 +329,15 @@ def draw_light(recipe: TextRecipe, n: Numbers) -> Light | None:
 
 def draw_motion(recipe: TextRecipe, n: Numbers) -> Motion:
     """Draw a movement of the camera."""
-    length = n.between(0, recipe.motion_most)
+    length = recipe.motion_most * n.seldom_large()
     return Motion(length * n.between(-1, 1), length * n.between(-1, 1))
 
 
 def draw_enlargement(recipe: TextRecipe, n: Numbers) -> float:
     """Draw by how much the image was smaller."""
-    most = recipe.low_resolution_most
-    return n.between(1.1, max(most, 1.1)) if n.happens(recipe.low_resolution) else 1.0
+    if not n.happens(recipe.low_resolution):
+        return 1.0
+    return 1.1 + max(recipe.low_resolution_most - 1.1, 0.0) * n.seldom_large()
 
 
 def draw_grain(recipe: TextRecipe, n: Numbers) -> Grain:

@@ -32,6 +32,8 @@ def without_profanity(words: Iterable[str]) -> tuple[str, ...]:
 
 def _bare(word: str) -> str:
     """Strip what is not a letter from both ends."""
+    if word.isalpha():
+        return word
     first = next((k for k, c in enumerate(word) if c.isalpha()), len(word))
     last = next((k for k in range(len(word), first, -1) if word[k - 1].isalpha()), first)
     return word[first:last]

@@ -132,20 +132,23 @@ class TextRecipe(Recipe):
     vignette_most: float = knob(0.5, "Greatest darkness of corners.", 0, 1)
     defocus: float = knob(0.0, "How often the image is out of focus.", 0, 1, scene=0.5)
     defocus_most: float = knob(
-        0.18, "Greatest radius of that blur over the height of the lowest line.", 0.01, 0.5
-    )
+        0.18, "Greatest radius of that blur over the height of the lowest line; most are far "
+        "smaller.", 0.01, 0.5, scene=0.24,
+    )  # fmt: skip
     motion: float = knob(0.0, "How often the camera moves.", 0, 1, scene=0.3)
     motion_most: float = knob(
-        0.45, "Greatest length of that blur over the height of the lowest line.", 0.01, 1
-    )
+        0.45, "Greatest length of that blur over the height of the lowest line; most are far "
+        "smaller.", 0.01, 1, scene=0.6,
+    )  # fmt: skip
     low_resolution: float = knob(
-        0.0, "How often the image is enlarged from a smaller one.", 0, 1, scene=0.5
+        0.0, "How often the image is enlarged from a smaller one.", 0, 1, scene=0.65
     )
     low_resolution_most: float = knob(
-        8.0, "Greatest enlargement; lines are not below 7 pixels in the smaller image.", 1, 8
-    )
+        8.0, "Greatest enlargement, seldom reached; lines are not below 7 pixels in the smaller "
+        "image.", 1, 8,
+    )  # fmt: skip
     noise: float = knob(0.15, "How often the image is grainy.", 0, 1, scene=0.7)
-    noise_most: int = knob(12, "Greatest strength of the grain.", 1, 64, unit="of 255", scene=32)
+    noise_most: int = knob(12, "Greatest strength of the grain.", 1, 64, unit="of 255", scene=24)
     quality: int = knob(90, "Greatest quality of the JPEG.", 30, 100, scene=95)
     quality_spread: int = knob(0, "By how much the quality may be lower.", 0, 70, scene=55)
     char_quads: bool = knob(False, "Also store the quad of every character.")

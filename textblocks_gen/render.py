@@ -1,6 +1,7 @@
 """Render: the function from a recipe and random numbers to a block of text on a ground."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -46,8 +47,7 @@ class Canvas:
         self.image: Array = np.zeros((recipe.height, recipe.width, 3), np.uint8)
 
 
-@dataclass(frozen=True)
-class Drawn:
+class Drawn(NamedTuple):
     """A block with its place in the image; everything that labels are made from."""
 
     look: Look
@@ -117,7 +117,7 @@ def label(studio: Studio, drawn: Drawn, image: Array, steps: Array, polygons: Ar
     """Encode the image and write down what is in it."""
     recipe, block, place, look = studio.recipe, drawn.block, drawn.place, drawn.look
     jpeg = cv2.imencode(".jpg", image, (cv2.IMWRITE_JPEG_QUALITY, look.quality))[1]
-    names = studio.lettering.ids
+    names = studio.lettering.names
     fields = {
         "image": jpeg.ravel(),
         "image_size": np.array([recipe.height, recipe.width], np.int32),
@@ -129,7 +129,7 @@ def label(studio: Studio, drawn: Drawn, image: Array, steps: Array, polygons: Ar
         "word_count": np.int32(len(block.word_lines)),
         "word_quad": box_quads(block.word_boxes, place),
         "word_line": block.word_lines,
-        "font": np.array(names[look.faces[0]].encode(), "S96"),
+        "font": names[look.faces[0], ...],
         "alignment": np.uint8(look.align),
         "warp": np.uint8(drawn.warp),
         "transform": place.homography.astype(np.float32),
@@ -137,7 +137,7 @@ def label(studio: Studio, drawn: Drawn, image: Array, steps: Array, polygons: Ar
     if recipe.bend:
         fields["line_polygon"] = polygons
     if recipe.mixed_faces:
-        fields["line_font"] = np.array([names[face].encode() for face in look.faces], "S96")
+        fields["line_font"] = names[look.faces]
     if recipe.char_quads:
         quads = box_quads(character_boxes(studio.lettering, block), place)
         fields |= {"char_count": np.int32(len(quads)), "char_quad": quads}

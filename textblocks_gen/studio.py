@@ -13,7 +13,7 @@ from fonts import Face, fingerprint, load
 from ivl_shards import UserError
 from ivl_shards.schema import Array
 from textblocks_gen.backgrounds import Grounds, Pool, make_pool
-from textblocks_gen.block import Lettering, make_vocabulary
+from textblocks_gen.block import FACE_NAME, Lettering, make_vocabulary
 from textblocks_gen.effects import open_darkroom
 from textblocks_gen.holdout import kept
 from textblocks_gen.look import Faces
@@ -73,6 +73,7 @@ def open_studio(recipe: TextRecipe, source: Source) -> Studio:
         lettering=Lettering(
             faces=typefaces,
             ids=tuple(face.id for face in faces),
+            names=np.array([face.id.encode() for face in faces], FACE_NAME),
             kinds=Faces(
                 caps_only=tuple(face.caps_only for face in faces),
                 script=tuple(face.style == "handwriting" for face in faces),
@@ -148,9 +149,23 @@ def _grounds(recipe: TextRecipe, source: Source) -> Grounds:
 _pool = lru_cache(maxsize=2)(make_pool)
 
 
-@lru_cache(maxsize=4)
 def words_of(recipe: TextRecipe, source: Source) -> Words:
     """The words that may be drawn; warns of those that are left out."""
+    return _words(_bare(recipe), source)
+
+
+def usable_faces(recipe: TextRecipe, source: Source) -> tuple[Face, ...]:
+    """The faces that have every character that may be drawn."""
+    return _usable_faces(_bare(recipe), source)
+
+
+def _bare(recipe: TextRecipe) -> TextRecipe:
+    """The recipe without fingerprints: what it draws from is found only once with it."""
+    return replace(recipe, fonts="", lexicon="", backgrounds="")
+
+
+@lru_cache(maxsize=4)
+def _words(recipe: TextRecipe, source: Source) -> Words:
     words = choose_words(recipe, source.lexicon, source.text)
     for warning in words.warnings:
         _warn(warning)
@@ -158,8 +173,7 @@ def words_of(recipe: TextRecipe, source: Source) -> Words:
 
 
 @lru_cache(maxsize=4)
-def usable_faces(recipe: TextRecipe, source: Source) -> tuple[Face, ...]:
-    """The faces that have every character that may be drawn."""
+def _usable_faces(recipe: TextRecipe, source: Source) -> tuple[Face, ...]:
     words = words_of(recipe, source).words
     needed = set(characters_needed(recipe, words)) - {" "}
     capitals = capitals_needed(recipe, words)

@@ -54,14 +54,14 @@ class Setting(NamedTuple):
 @njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def set_page(
     codes: Array, metrics: Metrics, setting: Setting
-) -> tuple[Array, Array, Array, Array, Array, Array]:
+) -> tuple[Array, Array, Array, Array, Array, Array, Array]:
     """Set a text of L lines.
 
     codes: code points of the text, lines parted by newlines.
 
-    Returns glyphs (n,), the number of each character's outline; origins (n, 2) and scales (n, 2)
-    of the characters, spaces included; line_boxes (L, 4); word_boxes (w, 4) and word_lines (w,),
-    the line of each word.
+    Returns heights (L,), tails to tops; line_boxes (L, 4); word_boxes (w, 4) and word_lines (w,),
+    the line of each word; glyphs (n,), the number of each character's outline; origins (n, 2) and
+    scales (n, 2) of the characters, spaces included.
     """
     lines = len(setting.ems)
     ids, starts, owners, word_lines = _parse(codes, metrics.numbers, lines)
@@ -71,7 +71,10 @@ def set_page(
     wides = _set_lines(ids, starts, owners, metrics, setting, (pens, word_boxes, line_boxes))
     shifts = _stack_lines(metrics, setting, wides, line_boxes)
     count = metrics.advance.shape[1]
+    heights = np.empty(lines)
     for k in range(lines):
+        low, high = metrics.line[setting.faces[k]]
+        heights[k] = setting.ems[k] * (high - low)
         _to_page(line_boxes[k], wides[k], setting.ems[k], shifts[k])
         for i in range(starts[k], starts[k + 1]):
             glyphs[i] = setting.faces[k] * count + ids[i]
@@ -80,7 +83,7 @@ def set_page(
     for w in range(len(word_lines)):
         k = word_lines[w]
         _to_page(word_boxes[w], wides[k], setting.ems[k], shifts[k])
-    return glyphs, origins, scales, line_boxes, word_boxes, word_lines
+    return heights, line_boxes, word_boxes, word_lines, glyphs, origins, scales
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]

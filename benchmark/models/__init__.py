@@ -56,7 +56,7 @@ _LINE_READER = {
     "layers": choice("plain", "residual"), "alphabet": choice(*ALPHABETS),
 }  # fmt: skip
 _BLOCK_READER = {
-    **{name: option for name, option in _LINE_READER.items() if name != "jitter"},
+    **{name: option for name, option in _LINE_READER.items() if name not in ("jitter", "extent")},
     "state": whole(1, 4096),
 }
 

@@ -148,11 +148,11 @@ TRAININGS: dict[tuple[str, str, str], Training] = {
     ("text-blocks", "end-to-end", "fast"): Training(
         600,
         16,
-        locating=200,
+        locating=400,
         precision="auto",
         encoder="text-blocks-inductive-fast",
         lengths="1-3",
-        samples=48_000,
+        samples=12_000,
         model=_TEXT,
         **{**_READING, "rate": 1.5e-3, "warm_up": 0.05, "average": 0.99},
     ),

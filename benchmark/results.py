@@ -259,11 +259,14 @@ def _losses(curve: list[dict[str, float]]) -> str:
 
 
 def result_label(result: dict[str, Any]) -> str:
-    """What a run is called in tables: model, preset, what it began with and what was changed."""
+    """What a run is called in tables: model, preset, what it began with, lengths that it was
+    trained on if they are not the task's, and what was changed."""
     config = result["config"]
     label = f"{config['model']}, {config['preset']}"
     if config.get("init"):
         label += f", from {config['init'].split()[0]}"
+    if lengths := config.get("training", {}).get("lengths"):
+        label += f", trained on {lengths}"
     if "training" in config and "curve" not in result:
         label += ", weights scored again"
     return f"{label} ({', '.join(result['changes'])})" if result.get("changes") else label

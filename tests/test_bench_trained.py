@@ -38,6 +38,13 @@ def test_coloured_shapes_are_counted_beyond_those_trained_on(tmp_path) -> None:
     assert min(found.values()) >= 95
 
 
+@pytest.mark.slow
+def test_an_end_to_end_reader_reads_as_many_lines_as_it_was_trained_on(tmp_path) -> None:
+    """The paper's reads 69, 66 and 57 % of the words at one to three lines, and fails beyond."""
+    found = scores("text-blocks-end-to-end-fast", "text-blocks", (1, 2, 3, 8), 20, tmp_path)
+    assert min(found[n] for n in (1, 2, 3)) >= 60 and found[8] < 50
+
+
 def test_an_image_alone_is_read_as_among_others(tmp_path) -> None:
     task = find_task("toy-shapes")
     model = load_model(next(p for p in packed_weights() if "toy-shapes-ind" in p.stem))[1].eval()

@@ -58,7 +58,7 @@ _LINE_READER = {
     "scales": choice("one", "many"),
 }  # fmt: skip
 _BLOCK_READER = {
-    **{name: option for name, option in _LINE_READER.items() if name != "jitter"},
+    **{name: option for name, option in _LINE_READER.items() if name not in ("jitter", "extent")},
     "state": whole(1, 4096),
 }
 

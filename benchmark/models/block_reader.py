@@ -104,7 +104,9 @@ class BlockReader(Model):
         pairs = [(i, k) for i, lines in enumerate(texts) for k in range(len(lines))]
         image, line = torch.tensor(pairs, device=images.device).T
         number = {symbol: k for k, symbol in enumerate(self.alphabet, 1)}
-        labels = [torch.tensor([number[c] for c in texts[i][k]]) for i, k in pairs]
+        labels = [
+            torch.tensor([number[c] for c in texts[i][k]], dtype=torch.long) for i, k in pairs
+        ]
         counts = torch.tensor([len(label) for label in labels], device=images.device)
         drawn = [
             rng.normal(0, self.errors, (len(lines), 5))

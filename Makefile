@@ -60,9 +60,10 @@ fuzz: .venv/installed-dev
 perf: .venv/installed-dev
 	$(BIN)/python perf/report.py
 
-# The results in README and docs, from the files in results/.
+# The results and model cards in README and docs, from the files in results/ and the weights.
 readme: .venv/installed-bench
 	$(BIN)/ivl-bench results
+	$(BIN)/ivl-bench models --out docs/MODELS.md
 	$(BIN)/python docs/readme_results.py
 
 # Those of the README, from our own generators and the weights that come along.

@@ -125,7 +125,10 @@ def _trained(
                 save_every, report, _synthetic(config, task, data),
             )  # fmt: skip
         if processes.first:
-            about = {"config": config.to_json(), "seconds": state.seconds}
+            about = {
+                "config": config.to_json(), "seconds": state.seconds,
+                "surroundings": surroundings(),
+            }  # fmt: skip
             kept = trained_weights(config.training, state, folder)
             save_tensors(folder.weights, kept, about)
         processes.wait()

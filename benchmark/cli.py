@@ -6,9 +6,11 @@ ivl-bench eval runs/toy-shapes-inductive-fast-seed0 --counts 1-100
 ivl-bench report --out report.html
 ivl-bench read photo.jpg --out steps.html
 ivl-bench tasks
+ivl-bench models icdar-blocks-inductive-fast
 """
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,15 @@ from benchmark.bench import (
     packed_weights,
     run_one,
     starting_weights,
+)
+from benchmark.cards import (
+    RESULTS,
+    bundled_cards,
+    bundled_notes,
+    card_text,
+    models_page,
+    read_card,
+    stored_results,
 )
 from benchmark.decoding import Decoding
 from benchmark.files import require_file
@@ -350,19 +361,56 @@ def tasks_command(as_json: bool) -> None:
         )
 
 
-@cli.command("models", epilog="Example: ivl-bench models")
+# fmt: off
+@cli.command("models")
+@click.argument("weights", metavar="[RUN|WEIGHTS]", required=False)
+@click.option("--results", type=_PATH, default=RESULTS, show_default="those of the project",
+              help="Folder of the results that cards take their scores from.")
+@click.option("--out", type=_PATH, metavar="FILE.md",
+              help="Write the cards of all bundled weights to a page.")
+@_NAMED
 @_JSON
-def models_command(as_json: bool) -> None:
-    """List the models, and the trained weights that come along."""
-    if as_json:
-        found = {"models": ABOUT, "trained": [path.stem for path in packed_weights()]}
-        click.echo(json.dumps(found, indent=1))
-        return
-    for name, about in ABOUT.items():
-        click.echo(f"{name:<12} {about}")
-    click.echo("MODULE:CLASS a class of yours that is a benchmark.models.Model")
-    for path in packed_weights():
-        click.echo(f"trained: {path.stem}, {path.stat().st_size / 1e6:.1f} MB")
+# fmt: on
+def models_command(
+    weights: str | None, results: Path, out: Path | None, named: tuple[str, ...], as_json: bool
+) -> None:
+    """List the models and the bundled weights, or print the card of some weights.
+
+    A card says what weights were trained on and for how long, what they reach, what they cannot
+    do, and on which terms they may be used.
+
+    Example: ivl-bench models
+
+    Example: ivl-bench models icdar-blocks-inductive-fast
+    """
+    require(weights is None or out is None, "--out: is for all bundled weights: leave the name out")
+    if weights is not None:
+        card = read_card(find_weights(weights), stored_results(results), named)
+        click.echo(json.dumps(card.to_json(), indent=1) if as_json else card_text(card))
+    elif out is not None:
+        _write_pages(out, {out.name: models_page(bundled_cards(results))})
+    elif as_json:
+        cards = {card.name: card.to_json() for card in bundled_cards(results)}
+        click.echo(json.dumps({"models": ABOUT, "trained": cards}, indent=1))
+    else:
+        for name, about in ABOUT.items():
+            click.echo(f"{name:<12} {about}")
+        click.echo("MODULE:CLASS a class of yours that is a benchmark.models.Model")
+        for path in packed_weights():
+            about = bundled_notes(path).about
+            click.echo(f"{path.stem:<32} {path.stat().st_size / 1e6:4.1f} MB  {about}")
+
+
+def _write_pages(out: Path, texts: Mapping[str, str]) -> None:
+    """Write a page, and what belongs to it, into its folder."""
+    try:
+        for name, text in texts.items():
+            path = out.parent / name
+            path.parent.mkdir(exist_ok=True)
+            write_whole(path, text.encode())
+    except OSError as error:
+        raise UserError(f"{out}: cannot be written ({error.strerror}): use another --out") from None
+    click.echo(f"{out}: written")
 
 
 @cli.command("results", epilog="Example: ivl-bench results results --out docs/RESULTS.md")
@@ -372,15 +420,8 @@ def models_command(as_json: bool) -> None:
 def results_command(folder: Path, out: Path) -> None:
     """Write the page of results from all that lie in a folder, and its curves beside it."""
     results = read_results(folder)
-    texts = {out.name: results_page(results, read_remarks(folder)), **results_curves(results)}
-    try:
-        for name, text in texts.items():
-            path = out.parent / name
-            path.parent.mkdir(exist_ok=True)
-            write_whole(path, text.encode())
-    except OSError as error:
-        raise UserError(f"{out}: cannot be written ({error.strerror}): use another --out") from None
-    click.echo(f"{out}: written")
+    page = results_page(results, read_remarks(folder))
+    _write_pages(out, {out.name: page, **results_curves(results)})
 
 
 # fmt: off

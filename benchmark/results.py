@@ -111,14 +111,14 @@ def markdown_table(rows: list[Row], first: str) -> list[str]:
     ]
     for row in rows:
         cells = [_cell(row, n) for n in lengths]
-        lines.append(f"| {_in_table(row.label)} | " + " | ".join(cells) + " |")
+        lines.append(f"| {in_table(row.label)} | " + " | ".join(cells) + " |")
     return lines
 
 
-def _in_table(text: str) -> str:
+def in_table(text: str) -> str:
     """Text from a file for a table of Markdown, which it can neither leave nor add markup to.
 
-    >>> _in_table("a|b <script>, width=8")
+    >>> in_table("a|b <script>, width=8")
     'a&#124;b &lt;script>, width=8'
     """
     for character in "&|<[`":
@@ -231,10 +231,10 @@ def _task_section(task: Task, results: list[dict[str, Any]]) -> list[str]:
     for result in trained:
         training, about = result["config"]["training"], result["surroundings"]
         lines.append(
-            f"| {_in_table(_run_label(result))} "
+            f"| {in_table(_run_label(result))} "
             f"| {training['steps']:,} × {training['batch']} | {result['parameters']:,} "
             f"| {result['training_seconds'] / 60:.1f} min "
-            f"| {_in_table(str(about['machine']))}, {_in_table(str(about['threads']))} threads "
+            f"| {in_table(str(about['machine']))}, {in_table(str(about['threads']))} threads "
             f"| {_losses(result['curve'])} |"
         )
     if trained:

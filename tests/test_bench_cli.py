@@ -1,6 +1,8 @@
 """ivl-bench as a user types it, and what it says when something is wrong."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -160,7 +162,23 @@ def test_there_are_tasks_and_models(run) -> None:
     listed = json.loads(run("ivl-bench", "tasks", "--json").stdout)
     assert {task["name"]: task["train"] for task in listed}["toy-shapes"] == [3]
     known = json.loads(run("ivl-bench", "models", "--json").stdout)
-    assert "inductive" in known["models"] and "toy-shapes-inductive-fast" in known["trained"]
+    assert "inductive" in known["models"]
+    card = known["trained"]["toy-shapes-inductive-fast"]
+    assert card["config"]["task"] == "toy-shapes" and card["seconds"] > 0 and card["limits"]
+    assert card["scores"][0]["metrics"]["edit distance"]["3"]["value"] < 1
+
+    name = "dota-planes-inductive-fast"
+    assert f"{name} " in models
+    assert run("ivl-bench", "models", name).stdout.startswith(f"# {name}\n")
+    typo = run("ivl-bench", "models", "dota-planes-inductive-fats")
+    assert typo.returncode == 2 and name in typo.stderr
+
+
+def test_starting_imports_no_compiler_and_no_generator_of_text() -> None:
+    code = """import sys, benchmark.cli
+print({"numba", "textblocks_gen", "dota_crops"} & {*sys.modules})"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "set()\n"
 
 
 BAD = [

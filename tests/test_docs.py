@@ -12,6 +12,7 @@ from PIL import Image
 import icdar_blocks
 import shapes_gen
 import textblocks_gen
+from benchmark.cards import bundled_cards, models_page
 from benchmark.results import read_remarks, read_results, results_curves, results_page
 from dota_root import add_image, label_lines, make_root, squares
 from font_files import SOURCES, small_font
@@ -106,6 +107,7 @@ OTHER_PAGES = {
     "docs/FORMAT.md": "its examples are run by test_strangers.py",
     "docs/SECURITY.md": "has none; what it says is tested where it names the tests",
     "docs/RESULTS.md": "written from results/, see below",
+    "docs/MODELS.md": "written from the weights and results/, see below",
     "docs/PERFORMANCE.md": "written by make perf",
 }
 # What is not run here, and why.
@@ -235,6 +237,10 @@ def test_the_tables_are_those_of_the_results(monkeypatch: pytest.MonkeyPatch) ->
         f"curves/{path.name}": path.read_text("utf-8") for path in ROOT.glob("docs/curves/*")
     }, "make readme"
     assert read("README.md") == readme_results.filled(read("README.md"), results), "make readme"
+
+
+def test_the_model_cards_are_those_of_the_weights() -> None:
+    assert read("docs/MODELS.md") == models_page(bundled_cards(ROOT / "results")), "make readme"
 
 
 def test_pictures_are_small_and_made_by_their_script(

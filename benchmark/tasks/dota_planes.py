@@ -7,7 +7,6 @@ import numpy as np
 
 from benchmark.tasks.aerial import Scene, another_photograph
 from benchmark.tasks.task import Part, Task
-from dota_crops import DotaRecipe, generate
 from ivl_shards import Sample, UserError
 from ivl_shards.reader import Dataset
 
@@ -16,6 +15,8 @@ _IMAGES = 100  # the paper trains on crops of so many
 
 def make(part: Part, seed: int, out: Path, data: Path) -> None:
     """Cut a part of the dataset out of DOTA's images."""
+    from dota_crops import DotaRecipe, generate  # imports shapely: needed for new data alone
+
     recipe = DotaRecipe(
         part.counts, part.total, seed=seed, split=part.split,
         images=_IMAGES if part.split == "train" else None,

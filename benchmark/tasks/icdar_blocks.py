@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +15,6 @@ from icdar_blocks import generate, group_split, plan_dataset
 from ivl_shards import Sample, UserError
 from ivl_shards.reader import Dataset
 from ivl_shards.schema import Array
-from textblocks_gen import TextRecipe
-from textblocks_gen import generate as generate_text
 
 ZOOMS = (1.0, 0.7, 0.5)
 """Sizes in which blocks are read, over the largest that fits."""
@@ -30,8 +29,11 @@ _CUT, _MARGINS = 0.85, (0.2, 1.2)
 def make(part: Part, seed: int, out: Path, data: Path) -> None:
     """Cut all blocks of a split out of ICDAR's photographs, or draw synthetic ones."""
     if part == SYNTHETIC:
-        recipe = TextRecipe(part.counts, part.total, seed=seed, split="train", style="scene")
-        generate_text(recipe, out)
+        import textblocks_gen  # imports numba: needed for new data alone
+
+        options: dict[str, Any] = {"split": "train", "style": "scene", "seed": seed}
+        recipe = textblocks_gen.TextRecipe(part.counts, part.total, **options)
+        textblocks_gen.generate(recipe, out)
     else:
         generate(plan_dataset(group_split(find_scenes(data), part.split)), out)
 

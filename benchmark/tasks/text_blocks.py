@@ -7,7 +7,6 @@ from typing import Any
 from benchmark.tasks.canvas import SIZE
 from benchmark.tasks.task import Part, Task
 from ivl_shards.schema import Array
-from textblocks_gen import TextRecipe, generate
 
 LETTERS = " " + ascii_letters
 """What the lexicon's words are written with, in capitals or not."""
@@ -26,6 +25,8 @@ def make(part: Part, seed: int, out: Path, data: Path) -> None:
 
     What is tested on differs in its seed too, on which the textures behind the text depend.
     """
+    from textblocks_gen import TextRecipe, generate  # imports numba: needed for new data alone
+
     options: dict[str, Any] = {"split": part.split}
     if part.split == "train":
         options |= {"seed": seed, "digits": _NUMBERS, "punctuation": _MARKS}
@@ -38,6 +39,8 @@ def _canvas(lines: int) -> dict[str, Any]:
     """Return the options of a canvas that is tall enough: lines are as high as in other blocks."""
     if lines <= _MOST_LINES:
         return {}
+    from textblocks_gen import TextRecipe  # imports numba, as above
+
     height = -(-TextRecipe.height * lines // _MOST_LINES)
     least, most = TextRecipe((1,), 1).line_height
     share = TextRecipe.height / height

@@ -93,7 +93,8 @@ def open_picture(path: Path, channels: int) -> Array:
                         f"{path}: a picture of more than {_MOST_DECODED:,} pixels: shrink it first"
                     )
                 shown = _eight_bits(ImageOps.exif_transpose(picture), path)
-                return np.asarray(shown.convert("L" if channels == 1 else "RGB"))
+                # A copy: torch warns of arrays that cannot be written.
+                return np.array(shown.convert("L" if channels == 1 else "RGB"))
     except _UNREADABLE as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UserError(

@@ -2,9 +2,9 @@
 
 IVL_DATA=… .venv/bin/python experiments/zooms.py                  # some minutes
 
-Prints the word F of the blocks that the bundled model was not trained on (`held out`) and of all
-blocks of the train split, in each size and in the best of several, read by the model itself and by
-PP-OCRv6 (`inductive-ocr`).
+Prints the word F of the blocks that the bundled model was not trained on (`held out`) and, with
+--all-blocks, of all blocks of the train split, in single sizes and merged from several, read by the
+model itself and by PP-OCRv6 (`inductive-ocr`).
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from benchmark.data import open_part, split_validation
 from benchmark.evaluation import score, true_answer
 from benchmark.models.inductive_ocr import InductiveOcr
 from benchmark.models.line_reader import LineReader
-from benchmark.page_reading import LineFinder, PageReading, letterbox, read_views
+from benchmark.page_reading import LineFinder, PageReading, letterbox, merge_views, read_views
 from benchmark.tasks import Task, find_task
 from ivl_shards.reader import Dataset
 
@@ -46,7 +46,7 @@ def main(weights: str, data: Path, all_blocks: bool) -> None:
 
 
 def compare(task: Task, name: str, reader: LineFinder, blocks: Dataset) -> None:
-    """Print the word F of blocks in single sizes and in the best of several."""
+    """Print the word F of blocks in single sizes and merged from several."""
     assert task.page is not None
     page = task.page
     samples = list(blocks)
@@ -57,8 +57,8 @@ def compare(task: Task, name: str, reader: LineFinder, blocks: Dataset) -> None:
     lengths = blocks.column(task.scored_by)
     truths = [true_answer(task, sample) for sample in samples]
 
-    def show(label: str, best: Sequence[PageReading]) -> None:
-        rows = zip(range(len(best)), [reading.texts for reading in best], truths, strict=True)
+    def show(label: str, read: Sequence[PageReading]) -> None:
+        rows = zip(range(len(read)), [reading.texts for reading in read], truths, strict=True)
         scores = score(task, lengths, list(rows))["word F"]
         print(f"{name:28} {label:24} " + " ".join(
             f"{column}: {scores[column].value:5.1f}" for column in ("all", 1, "2+")
@@ -67,7 +67,7 @@ def compare(task: Task, name: str, reader: LineFinder, blocks: Dataset) -> None:
 
     for zooms in SETS:
         label = "/".join(f"{ZOOMS[k]:g}" for k in zooms)
-        show(label, [max((views[k] for k in zooms), key=lambda r: r.worth) for views in found])
+        show(label, [merge_views([views[k] for k in zooms]) for views in found])
     print(f"{name:28} {np.size(found)} readings of {len(samples)} blocks")
 
 

@@ -14,7 +14,14 @@ from benchmark.models.inductive_ocr import cut_line
 from benchmark.models.line_reader import LineReader
 from benchmark.models.pyramid_finder import PyramidFinder
 from benchmark.models.strips import Band, band_quads, cut_strips, quad_bands
-from benchmark.page_reading import letterbox, read_page, read_views
+from benchmark.page_reading import (
+    PageReading,
+    ReadStep,
+    letterbox,
+    merge_views,
+    read_page,
+    read_views,
+)
 from benchmark.tasks import find_task
 from benchmark.tasks.task import Part
 from conftest import assert_one_line
@@ -80,26 +87,39 @@ def test_lines_found_on_the_canvas_are_read_where_they_are_in_the_picture() -> N
     assert reading.steps[-1].stop, "the step that says that nothing is left is kept"
 
 
-def test_the_size_with_the_most_confident_text_is_taken() -> None:
+def test_of_lines_found_in_several_sizes_the_most_confident_is_kept() -> None:
     class Shy(Ruler):
-        """Confident only in what it found on a small view."""
+        """Confident only in what it found in the second size."""
 
         def read_lines(self, picture: np.ndarray, band: Band) -> list[tuple[str, float]]:
-            return [("abc", 0.9 if row >= len(band.left) // 2 else 0.3)
-                    for row in range(len(band.left))]  # fmt: skip
+            half = len(band.left) // 2
+            rows = range(len(band.left))
+            return [("far" if row >= half else "near", 0.9 if row >= half else 0.3) for row in rows]
 
-    picture = bars((100, 100, 1300, 200))
-    assert read_page(Shy(), picture, CANVAS, (1.0, 0.5)).view.scale[0] == pytest.approx(
-        letterbox(picture, CANVAS, 0.5).scale[0]
+    picture = bars((100, 100, 1300, 200), (100, 500, 700, 600))
+    assert read_page(Shy(), picture, CANVAS, (1.0, 0.5)).texts == ["far", "far"]
+    merged = read_page(Ruler(), picture, CANVAS, (1.0, 0.5))
+    assert len(merged.lines) == 2, "a line that both sizes show is there once"
+    assert [line.quad[0, 1] for line in merged.lines] == sorted(q.quad[0, 1] for q in merged.lines)
+
+
+def test_a_line_that_one_size_alone_shows_is_kept() -> None:
+    top, bottom = (np.array([[0, y], [9, y], [9, y + 4], [0, y + 4]], float) for y in (0, 50))
+    empty = np.zeros((2, 2))
+
+    def reading(*lines: tuple[np.ndarray, str, float]) -> PageReading:
+        steps = [ReadStep(empty, empty, empty, False, *line) for line in lines]
+        return PageReading(letterbox(bars(), CANVAS, 1.0), steps, steps)
+
+    merged = merge_views(
+        [reading((top, "one", 0.9)), reading((top, "ome", 0.5), (bottom, "two", 0.4))]
     )
-    assert read_page(Ruler(), picture, CANVAS, (1.0, 0.5)).view.scale[0] == pytest.approx(
-        letterbox(picture, CANVAS, 1.0).scale[0]
-    ), "the largest of equals"
+    assert merged.texts == ["one", "two"]
 
 
 def test_a_picture_without_text_has_no_lines() -> None:
     reading = read_page(Ruler(), bars(), CANVAS, (1.0, 0.5))
-    assert reading.lines == [] and reading.texts == [] and reading.worth == 0
+    assert reading.lines == [] and reading.texts == []
 
 
 def test_small_pictures_are_not_enlarged_without_end() -> None:

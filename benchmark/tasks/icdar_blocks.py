@@ -16,7 +16,7 @@ from ivl_shards import Sample, UserError
 from ivl_shards.reader import Dataset
 from ivl_shards.schema import Array
 
-ZOOMS = (1.0, 0.7, 0.5)
+ZOOMS = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4)
 """Sizes in which blocks are read, over the largest that fits."""
 SYNTHETIC = Part("synthetic", (1, 2, 3, 4, 5), 40_000, made_by="text-blocks")
 # Smallest size of a block in training, over the largest that fits.

@@ -193,7 +193,7 @@ def training_part(task: Task, training: Training) -> Part:
 
     >>> from benchmark.tasks import find_task
     >>> training_part(find_task("text-blocks"), Training(1, 1, lengths="1-3", samples=900))
-    Part(split='train', counts=(1, 2, 3), total=900)
+    Part(split='train', counts=(1, 2, 3), total=900, made_by='')
     """
     if not task.train.total and (training.lengths or training.samples):
         raise UserError(f"{task.name} is trained on all there is: leave lengths and samples out")

@@ -97,8 +97,9 @@ def test_a_guess_is_given_with_its_confidence() -> None:
     grey = replace(TEXT, channels=1)
     for shade in (80, 250):
         lines = read_picture(Unsure(), grey, np.full((50, 50), shade, np.uint8)).lines
-        assert [line.text for line in lines] == ["noise"] * 4
-        assert [line.confidence for line in lines] == pytest.approx([shade / 255] * 4, abs=0.01)
+        assert lines and {line.text for line in lines} == {"noise"}
+        for line in lines:
+            assert line.confidence == pytest.approx(shade / 255, abs=0.01)
 
 
 def test_blocks_are_found_where_they_are_in_a_photograph() -> None:

@@ -11,43 +11,55 @@ import sys
 # Megabytes of address space that a command needs for the smallest piece of work, rounded up.
 _GENERATE, _DRAW_TEXT, _TRAIN = 800, 1300, 1600
 
+COMMANDS = {
+    "dota-crops": ("dota_crops.cli", _GENERATE),
+    "icdar-blocks": ("icdar_blocks.cli", _GENERATE),
+    "ivl-bench": ("benchmark.cli", _TRAIN),
+    "ivl-fonts": ("fonts.cli", _GENERATE),
+    "ivl-shards": ("ivl_shards.cli", _GENERATE),
+    "shapes-gen": ("shapes_gen.cli", _GENERATE),
+    "textblocks-gen": ("textblocks_gen.cli", _DRAW_TEXT),
+}
+"""Where each command line is, and what it needs."""
+
 
 def dota_crops() -> None:
     """Run `dota-crops`."""
-    _launch("dota-crops", "dota_crops.cli", _GENERATE)
+    _launch("dota-crops")
 
 
 def icdar_blocks() -> None:
     """Run `icdar-blocks`."""
-    _launch("icdar-blocks", "icdar_blocks.cli", _GENERATE)
+    _launch("icdar-blocks")
 
 
 def ivl_bench() -> None:
     """Run `ivl-bench`."""
-    _launch("ivl-bench", "benchmark.cli", _TRAIN)
+    _launch("ivl-bench")
 
 
 def ivl_fonts() -> None:
     """Run `ivl-fonts`."""
-    _launch("ivl-fonts", "fonts.cli", _GENERATE)
+    _launch("ivl-fonts")
 
 
 def ivl_shards() -> None:
     """Run `ivl-shards`."""
-    _launch("ivl-shards", "ivl_shards.cli", _GENERATE)
+    _launch("ivl-shards")
 
 
 def shapes_gen() -> None:
     """Run `shapes-gen`."""
-    _launch("shapes-gen", "shapes_gen.cli", _GENERATE)
+    _launch("shapes-gen")
 
 
 def textblocks_gen() -> None:
     """Run `textblocks-gen`."""
-    _launch("textblocks-gen", "textblocks_gen.cli", _DRAW_TEXT)
+    _launch("textblocks-gen")
 
 
-def _launch(name: str, module: str, megabytes: int) -> None:
+def _launch(name: str) -> None:
+    module, megabytes = COMMANDS[name]
     if _memory_limit() < megabytes << 20:
         print(
             f"{name}: needs {megabytes:,} MB of address space: "

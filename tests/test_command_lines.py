@@ -15,6 +15,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+import ivl_launch
 import shapes_gen
 from conftest import hear_ctrl_c, tool
 from font_files import SOURCES, small_font
@@ -23,7 +24,7 @@ from shapes_gen import ColouredRecipe
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
-TOOLS = {name: importlib.import_module(place.split(":")[0]).cli for name, place in SCRIPTS.items()}
+TOOLS = {name: importlib.import_module(ivl_launch.COMMANDS[name][0]).cli for name in SCRIPTS}
 
 
 def walk(path: tuple[str, ...], command: click.Command) -> Iterator[tuple[str, ...]]:

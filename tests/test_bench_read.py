@@ -188,7 +188,7 @@ def test_a_picture_is_read(run, tmp_path: Path, bars: Path) -> None:
     arguments += NAMED
     done = run("ivl-bench", *arguments, PYTHONPATH=WITH_TESTS)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "1.00\tbar of 224\n1.00\tbar of 336\n"
+    assert done.stdout == "1.00\tbar of 219\n1.00\tbar of 327\n"
     assert "1 of 1 pictures" in done.stderr
     assert Image.open(tmp_path / "steps.png").width > 1000
     printed = run("ivl-bench", *arguments, "--json", "--quiet", PYTHONPATH=WITH_TESTS)
@@ -197,7 +197,7 @@ def test_a_picture_is_read(run, tmp_path: Path, bars: Path) -> None:
     (block,) = picture["blocks"]
     assert picture["picture"] == "block.png" and block["box"] == [0, 0, 400, 200]
     line = block["lines"][0]
-    assert (line["text"], line["confidence"]) == ("bar of 224", 1.0)
+    assert (line["text"], line["confidence"]) == ("bar of 219", 1.0)
     assert np.array(line["quad"]) == pytest.approx(corners(100, 40, 300, 60), abs=2.5)
 
 

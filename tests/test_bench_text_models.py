@@ -319,7 +319,9 @@ def test_a_reader_is_trained_and_fine_tuned(run, data: Path, tmp_path: Path) -> 
     for metric in ("word recall", "word precision", "edit distance"):
         assert f"Synthetic Text Blocks: {metric} in %" in first.stdout
     begun = "runs/text-blocks-inductive-fast-seed0"
-    tune = ["--task", "icdar-blocks", "--set", "steps=1", "--set", "rate=0.0", "--init", begun]
+    same = ["--set", "scales=one", "--set", "step=16", "--set", "synthetic=0"]
+    tune = ["--task", "icdar-blocks", "--set", "steps=1", "--set", "rate=0.0", *same]
+    tune += ["--init", begun]
     second = run("ivl-bench", *reader, *tune, "--json")
     assert second.returncode == 0, second.stderr
     result = json.loads(second.stdout)[0]

@@ -13,7 +13,9 @@ import icdar_blocks
 import shapes_gen
 import textblocks_gen
 from benchmark.cards import bundled_cards, models_page
+from benchmark.data import data_file
 from benchmark.results import read_remarks, read_results, results_curves, results_page
+from benchmark.tasks import find_task
 from dota_root import add_image, label_lines, make_root, squares
 from font_files import SOURCES, small_font
 from icdar_tree import make_tree
@@ -80,6 +82,10 @@ def given_text(folder: Path) -> None:
         make_tree(folder / "ICDAR2013", split, scenes=6)
         plan = icdar_blocks.plan_dataset(icdar_blocks.group_split(folder / "ICDAR2013", split))
         icdar_blocks.generate(plan, folder / f"data/icdar-blocks-{split}.h5", workers=1)
+    scenes = TextRecipe((1, 2), 12, split="train", style="scene")
+    task = find_task("icdar-blocks")
+    assert task.synthetic is not None
+    textblocks_gen.generate(scenes, data_file(task, task.synthetic, folder / "data"), workers=1)
     Image.new("RGB", (90, 60), "white").save(folder / "photo.jpg")
     (folder / "results").mkdir()
     found = next((ROOT / "results").rglob("*.json"))

@@ -5,8 +5,8 @@ size, so it is found first, by the same model:
 
 1. The photograph is scaled to several sizes and the model takes its steps at each. What it finds
    in one step may be several lines far from each other: every connected part is a candidate.
-2. Each candidate is cut out at full resolution, and the model takes one step there: it says
-   where the line is, what it says, and with what confidence. Most that is no text ends here.
+2. Each candidate is read at full resolution: what it says, and with what confidence. Most that is
+   no text ends here. (A model that cannot read apart from finding takes a step at a close-up.)
 3. Of candidates that overlap the one with the most confident text is kept, and lines become
    blocks by the rule that cuts blocks out of ICDAR's scenes.
 
@@ -27,7 +27,8 @@ from benchmark.data import image_batch
 from benchmark.fit import Fitted, fit
 from benchmark.inference import STOP, run_loop
 from benchmark.models.contract import InductiveModel, Step
-from benchmark.models.strips import band_quads, mask_bands
+from benchmark.models.strips import band_quads, mask_bands, quad_bands
+from benchmark.page_reading import LineFinder, is_line_finder
 from benchmark.reading import Reading, ReadLine, read_picture
 from benchmark.tasks import Task
 from icdar_blocks import Word, group
@@ -205,7 +206,12 @@ def _parts(delta: Array) -> list[tuple[Array, float]]:
 def _look_closer(
     model: InductiveModel, picture: Array, candidates: Sequence[_Candidate]
 ) -> list[ReadLine]:
-    """Take one step at a close-up of each candidate; return the lines that are there."""
+    """Take one step at a close-up of each candidate; return the lines that are there.
+
+    A line finder knows lines on its own canvas only: it reads candidates where they are.
+    """
+    if is_line_finder(model):
+        return _read_candidates(model, picture, [each.box for each in candidates])
     by_width: dict[int, list[tuple[Fitted, Array]]] = defaultdict(list)
     for candidate in candidates:
         fitted, corner = _close_up(picture, candidate.box)
@@ -222,6 +228,19 @@ def _look_closer(
                 quad = fitted.back(quads[k]) + corner
                 lines.append(ReadLine(text, quad, float(confidence[k])))
     return lines
+
+
+def _read_candidates(model: LineFinder, picture: Array, boxes: Sequence[Box]) -> list[ReadLine]:
+    """Read the lines in upright boxes of a picture."""
+    if not boxes:
+        return []
+    quads = np.array([[[x0, y0], [x1, y0], [x1, y1], [x0, y1]] for x0, y0, x1, y1 in boxes])
+    read = model.read_lines(picture, quad_bands(torch.from_numpy(quads).float()))
+    return [
+        ReadLine(text.strip(), quad, confidence)
+        for (text, confidence), quad in zip(read, quads, strict=True)
+        if text.strip()
+    ]
 
 
 def _close_up(picture: Array, box: Box) -> tuple[Fitted, Array]:

@@ -22,7 +22,7 @@ from benchmark.models.attention import POSITIONS, positions
 from benchmark.models.contract import Model
 from benchmark.models.ctc import BLANK, greedy_texts
 from benchmark.models.layers import PlainUnit, grey
-from benchmark.models.line_reader import Dilated, LineReader
+from benchmark.models.line_reader import Dilated, LineReader, pad_to_cells
 from benchmark.models.strips import (
     Band,
     Strips,
@@ -78,10 +78,10 @@ class BlockReader(Model):
         found it; as long as that is far off, where it truly is, but for a small error.
         """
         assert isinstance(batch, ReadingBatch)
-        images = _whole(grey(batch.images), self.stride)
+        images = pad_to_cells(grey(batch.images), self.stride)
         seen = self.attention.survey(self.look(images))
         state = self.attention.start(seen)
-        steps = _whole(batch.steps, self.stride)[:, None]
+        steps = pad_to_cells(batch.steps, self.stride)[:, None]
         entropy = functional.binary_cross_entropy_with_logits
         losses, found = batch.images.new_zeros(len(images)), []
         for t in range(int(batch.lengths.max()) + 1):
@@ -141,7 +141,7 @@ class BlockReader(Model):
 
     @torch.no_grad()
     def predict(self, images: Tensor) -> list[Answer]:
-        images = _whole(grey(images), self.stride)
+        images = pad_to_cells(grey(images), self.stride)
         seen = self.attention.survey(self.look(images))
         state = self.attention.start(seen)
         active = torch.arange(len(images), device=images.device)
@@ -210,12 +210,6 @@ class LineAttention(nn.Module):
         context = torch.einsum("nhw,nchw->nc", shares, surveyed.float())
         hidden, cell = self.cell(context, state)
         return LookedAtLine(scores, end, (hidden.float(), cell.float()))
-
-
-def _whole(maps: Tensor, stride: tuple[int, int]) -> Tensor:
-    """Maps (…, H, W) padded below and to the right to multiples of the grid's cells."""
-    below, right = -maps.shape[-2] % stride[0], -maps.shape[-1] % stride[1]
-    return functional.pad(maps, (0, right, 0, below)) if below or right else maps
 
 
 def _of_like_length(band: Band) -> Iterator[Tensor]:

@@ -128,7 +128,7 @@ class LineReader(InductiveModel):
         The pixels themselves are part of it, folded into the channels, since strips are cut
         out of them once it is known where.
         """
-        whole = _whole(grey(images), self.stride)
+        whole = pad_to_cells(grey(images), self.stride)
         return torch.cat([self.finder.look(whole), _fold(whole, self.stride)], 1)
 
     def step(self, encoded: Tensor, memory: Tensor) -> Step:
@@ -140,7 +140,7 @@ class LineReader(InductiveModel):
 
     def find(self, encoded: Tensor, memory: Tensor) -> Step:
         """Find the next line without reading it; the bands are in pixels of the image."""
-        whole = _whole(memory, self.stride)
+        whole = pad_to_cells(memory, self.stride)
         logits, stop = self.finder(encoded[:, : self.size.finder], whole)
         found = logits.sigmoid()
         full = functional.interpolate(found[:, None], whole.shape[1:], mode="bilinear")[:, 0]
@@ -187,11 +187,11 @@ class LineReader(InductiveModel):
 
     def _finding(self, images: Tensor, given: ReadingSteps) -> tuple[Tensor, Band]:
         """Losses of the steps, (M,), and where the lines of all but the last steps are found."""
-        whole = _whole(images, self.stride)
+        whole = pad_to_cells(images, self.stride)
         seen = self.finder.look(whole)[given.steps.sample]
-        logits, stop = self.finder(seen, _whole(given.memory, self.stride))
+        logits, stop = self.finder(seen, pad_to_cells(given.memory, self.stride))
         logits, stop = logits.float(), stop.float()
-        wanted = _coarse(_whole(given.target, self.stride), logits)
+        wanted = _coarse(pad_to_cells(given.target, self.stride), logits)
         entropy = functional.binary_cross_entropy_with_logits
         where = entropy(logits, wanted, reduction="none").mean((1, 2))
         found = mask_bands(logits.detach().sigmoid()[~given.steps.last], self.stride)
@@ -353,7 +353,7 @@ def _product(strides: tuple[tuple[int, int], ...]) -> tuple[int, int]:
     return down, across
 
 
-def _whole(maps: Tensor, stride: tuple[int, int]) -> Tensor:
+def pad_to_cells(maps: Tensor, stride: tuple[int, int]) -> Tensor:
     """Maps (…, H, W) padded below and to the right to multiples of the grid's cells."""
     below, right = -maps.shape[-2] % stride[0], -maps.shape[-1] % stride[1]
     return functional.pad(maps, (0, right, 0, below)) if below or right else maps

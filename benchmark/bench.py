@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from benchmark.data import open_part
-from benchmark.decoding import Decoding
-from benchmark.evaluation import evaluate
+from benchmark.data.batches import open_part
+from benchmark.evaluation.decoding import Decoding
+from benchmark.evaluation.scores import evaluate
 from benchmark.files import write_json
 from benchmark.models import MODELS, InductiveModel, Model, build_model
 from benchmark.models.block_reader import BlockReader
@@ -22,20 +22,26 @@ from benchmark.models.inductive_ocr import INDUCTIVE_OCR, InductiveOcr
 from benchmark.models.line_reader import LineReader
 from benchmark.models.reader import alphabet_name
 from benchmark.options import is_number
-from benchmark.presets import training_part
-from benchmark.processes import Processes
-from benchmark.result_file import read_result
-from benchmark.run import Config, RunFolder, config_from_json, hold_folder, surroundings
+from benchmark.results.result import read_result
 from benchmark.tasks import Part, Task, find_task
 from benchmark.tasks.text_blocks import ALPHABETS
-from benchmark.training import read_log, train, trained_weights
-from benchmark.weights import check_fit, load_into, load_tensors, read_about, save_tensors
+from benchmark.training.loop import read_log, train, trained_weights
+from benchmark.training.presets import training_part
+from benchmark.training.processes import Processes
+from benchmark.training.run_folder import (
+    Config,
+    RunFolder,
+    config_from_json,
+    hold_folder,
+    surroundings,
+)
+from benchmark.training.weights import check_fit, load_into, load_tensors, read_about, save_tensors
 from ivl_shards import UserError
 from ivl_shards.disk import write_whole
 from ivl_shards.errors import did_you_mean
+from ivl_shards.format.reader import Dataset
+from ivl_shards.generation.recipe import require
 from ivl_shards.progress import show_progress
-from ivl_shards.reader import Dataset
-from ivl_shards.recipe import require
 
 _PACKED = Path(__file__).parent / "trained"
 # Points of a training curve that are kept in a result.
@@ -43,10 +49,17 @@ _CURVE = 200
 
 
 def run_one(
-    config: Config, changes: tuple[str, ...], data: Path, out: Path, results: Path | None,
-    processes: Processes, save_every: float, quiet: bool, decoding: Decoding,
+    config: Config,
+    changes: tuple[str, ...],
+    data: Path,
+    out: Path,
+    results: Path | None,
+    processes: Processes,
+    save_every: float,
+    quiet: bool,
+    decoding: Decoding,
     init: Path | None = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Train and score one model, or go on with it; its result. `init` are weights to begin
     with."""
     changes = (*changes, *decoding.label)
@@ -107,9 +120,15 @@ def _is_scored(folder: RunFolder, changes: tuple[str, ...]) -> bool:
 
 
 def _trained(
-    config: Config, task: Task, data: Path, folder: RunFolder, processes: Processes,
-    save_every: float, quiet: bool, init: Path | None,
-) -> Model:  # fmt: skip
+    config: Config,
+    task: Task,
+    data: Path,
+    folder: RunFolder,
+    processes: Processes,
+    save_every: float,
+    quiet: bool,
+    init: Path | None,
+) -> Model:
     torch.manual_seed(config.seed)
     model = build_model(config.model, task, config.preset, config.training.model)
     if not folder.weights.exists():
@@ -120,15 +139,22 @@ def _trained(
         total = config.training.steps * config.training.batch
         with show_progress(total, quiet or not processes.first) as report:
             state = train(
-                config, task, model,
-                open_part(task, training_part(task, config.training), data), folder, processes,
-                save_every, report, _synthetic(config, task, data),
-            )  # fmt: skip
+                config,
+                task,
+                model,
+                open_part(task, training_part(task, config.training), data),
+                folder,
+                processes,
+                save_every,
+                report,
+                _synthetic(config, task, data),
+            )
         if processes.first:
             about = {
-                "config": config.to_json(), "seconds": state.seconds,
+                "config": config.to_json(),
+                "seconds": state.seconds,
                 "surroundings": surroundings(),
-            }  # fmt: skip
+            }
             kept = trained_weights(config.training, state, folder)
             save_tensors(folder.weights, kept, about)
         processes.wait()
@@ -153,16 +179,23 @@ def give_encoder(model: Model, path: Path) -> None:
         if not isinstance(part, torch.nn.Module):
             raise UserError(f"{path}: this model has no encoder to begin with")
         own = {
-            key.removeprefix(f"{there}."): tensor for key, tensor in tensors.items()
+            key.removeprefix(f"{there}."): tensor
+            for key, tensor in tensors.items()
             if key.startswith(f"{there}.")
-        }  # fmt: skip
+        }
         load_into(part, own, path)
 
 
 def _result(
-    config: Config, changes: tuple[str, ...], task: Task, data: Path, folder: RunFolder,
-    model: Model, processes: Processes, quiet: bool,
-) -> dict[str, Any]:  # fmt: skip
+    config: Config,
+    changes: tuple[str, ...],
+    task: Task,
+    data: Path,
+    folder: RunFolder,
+    model: Model,
+    processes: Processes,
+    quiet: bool,
+) -> dict[str, Any]:
     test = open_part(task, task.test, data)
     with show_progress(len(test), quiet) as report:
         evaluation = evaluate(task, model, test, processes.device, report)
@@ -193,9 +226,10 @@ def kept_curve(folder: RunFolder) -> list[dict[str, float]]:
         kept.append(line)
     stride = max(1, len(kept) // _CURVE)
     return [
-        line for k, line in enumerate(kept)
+        line
+        for k, line in enumerate(kept)
         if k % stride == 0 or "validation" in line or k == len(kept) - 1
-    ]  # fmt: skip
+    ]
 
 
 def starting_weights(name: str, model: Model) -> tuple[Path, str]:
@@ -263,9 +297,15 @@ def load_reader(path: Path, named: Collection[str] = ()) -> tuple[Task, Inductiv
 
 
 def evaluate_weights(
-    path: Path, counts: tuple[int, ...] | None, n: int, data: Path, device: torch.device,
-    quiet: bool, decoding: Decoding, named: Collection[str] = (),
-) -> dict[str, Any]:  # fmt: skip
+    path: Path,
+    counts: tuple[int, ...] | None,
+    n: int,
+    data: Path,
+    device: torch.device,
+    quiet: bool,
+    decoding: Decoding,
+    named: Collection[str] = (),
+) -> dict[str, Any]:
     """Score a file of weights on the test set, or on one of other lengths."""
     config, model = load_model(path, named)
     task = find_task(config.task)

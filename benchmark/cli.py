@@ -29,7 +29,13 @@ from benchmark.bench import (
     run_one,
     starting_weights,
 )
-from benchmark.cards import (
+from benchmark.evaluation.decoding import Decoding
+from benchmark.files import require_file
+from benchmark.models import ABOUT, build_model
+from benchmark.models.inductive_ocr import INDUCTIVE_OCR
+from benchmark.reading.blocks import open_picture
+from benchmark.reading.photographs import ReadPicture, read_block, read_photograph
+from benchmark.results.cards import (
     RESULTS,
     bundled_cards,
     bundled_notes,
@@ -38,17 +44,9 @@ from benchmark.cards import (
     read_card,
     stored_results,
 )
-from benchmark.decoding import Decoding
-from benchmark.files import require_file
-from benchmark.models import ABOUT, build_model
-from benchmark.models.inductive_ocr import INDUCTIVE_OCR
-from benchmark.photograph import ReadPicture, read_block, read_photograph
-from benchmark.presets import PRESETS, parse_change, training_for
-from benchmark.processes import join_processes
-from benchmark.reading import open_picture
-from benchmark.report import find_entries, write_page
-from benchmark.report.steps import StepsFile
-from benchmark.results import (
+from benchmark.results.report import find_entries, write_page
+from benchmark.results.report.steps import StepsFile
+from benchmark.results.tables import (
     read_remarks,
     read_results,
     result_label,
@@ -56,15 +54,16 @@ from benchmark.results import (
     results_page,
     text_tables,
 )
-from benchmark.run import Config, RunFolder
 from benchmark.tasks import TASKS, find_task
+from benchmark.training.presets import PRESETS, parse_change, training_for
+from benchmark.training.processes import join_processes
+from benchmark.training.run_folder import Config, RunFolder
 from ivl_shards import UserError
-from ivl_shards.counts import format_counts
 from ivl_shards.disk import write_whole
 from ivl_shards.errors import did_you_mean
+from ivl_shards.generation.recipe import format_counts, require
 from ivl_shards.options import Counts, run, version_option
 from ivl_shards.progress import show_progress
-from ivl_shards.recipe import require
 
 _PATH = click.Path(path_type=Path)
 # The bundled reader of photographs.
@@ -142,7 +141,7 @@ def run_command(
     results: Path | None, seed: int, seeds: int, device: str, threads: int | None,
     save_every: float, changes: tuple[str, ...], lexicon: str | None, beam: int | None,
     as_json: bool, quiet: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Make the data that is missing, train, evaluate, and print the table beside the paper's.
 
     A run that was stopped goes on when the same command is given again.
@@ -169,7 +168,7 @@ def run_command(
         for each in range(seed, seed + seeds):
             config = Config(task.name, name, preset, each, training, begun_with)
             found.append(run_one(config, changes, data, out, results, processes, save_every, quiet,
-                                 decoding, init))  # fmt: skip
+                                 decoding, init))
     if not processes.first:
         return
     if as_json:
@@ -209,7 +208,7 @@ def eval_command(
     weights: str | None, name: str | None, task_name: str, place: str | None,
     counts: tuple[int, ...] | None, n: int, results: Path | None, data: Path, device: str,
     threads: int | None, lexicon: str | None, beam: int | None, as_json: bool, quiet: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Score a trained model: a run's folder, a file of weights, or one that comes along.
 
     Or an off-the-shelf reader, to compare with.
@@ -274,7 +273,7 @@ def read_command(
     pictures: tuple[Path, ...], weights: str, named: tuple[str, ...], is_block: bool,
     min_confidence: float, out: Path | None, lexicon: str | None, beam: int | None, threads: int,
     as_json: bool, quiet: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Read the text of photographs, block by block and line by line.
 
     Prints every line after its confidence, with an empty line between blocks.
@@ -350,7 +349,7 @@ def tasks_command(as_json: bool) -> None:
             {"name": task.name, "kind": task.kind, "train": task.train.counts,
              "test": task.test.counts, "metrics": task.metrics}
             for task in TASKS.values()
-        ]  # fmt: skip
+        ]
         click.echo(json.dumps(about, indent=1))
         return
     for task in TASKS.values():
@@ -440,7 +439,7 @@ def results_command(folder: Path, out: Path) -> None:
 def report_command(
     places: tuple[Path, ...], out: Path, data: Path, named: tuple[str, ...], samples: int,
     threads: int | None, quiet: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Write one page to look at: tables, charts, and the loop step by step.
 
     Without arguments, it is of all that lies in runs/ and results/.

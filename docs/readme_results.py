@@ -8,8 +8,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from benchmark.evaluation import Column
-from benchmark.results import Row, paper_rows, read_results, result_label, result_row
+from benchmark.evaluation.scores import Column
+from benchmark.results.tables import Row, paper_rows, read_results, result_label, result_row
 from benchmark.tasks import TASKS, Task
 
 ROOT = Path(__file__).parents[1]

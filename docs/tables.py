@@ -5,7 +5,7 @@
 
 from pathlib import Path
 
-from ivl_shards.knobs import knob_table
+from ivl_shards.generation.knobs import knob_table
 from textblocks_gen import TextRecipe
 from textblocks_gen.recipe import STYLES
 

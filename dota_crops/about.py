@@ -7,7 +7,7 @@ from typing import Any
 from dota_crops.plan import NAME
 from dota_crops.recipe import DotaRecipe
 from ivl_shards import About, Origin
-from ivl_shards.command import drawing, knobs
+from ivl_shards.generation.knobs import drawing, knobs
 
 # The images are Google Earth's and others'; DOTA passes them on for this use only.
 LICENCE = "DOTA: academic use only, no commercial use"
@@ -35,9 +35,20 @@ _CITE = """\
   year = {2018}
 }"""
 _KNOBS = (
-    "category", "images", "size", "cut", "smallest", "margin", "zoom", "largest", "overlap",
-    "turns", "effort", "quality", "sigma",
-)  # fmt: skip
+    "category",
+    "images",
+    "size",
+    "cut",
+    "smallest",
+    "margin",
+    "zoom",
+    "largest",
+    "overlap",
+    "turns",
+    "effort",
+    "quality",
+    "sigma",
+)
 
 
 def about(recipe: DotaRecipe, source: Any) -> About:

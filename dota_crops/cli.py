@@ -89,7 +89,7 @@ def cli(
     generate_and_report(
         DOTA, plan.recipe, out or Path(f"dota-{split}.h5"), quiet, source=source(plan),
         workers=workers, dask=dask, shard_size=shard_size, overwrite=overwrite,
-    )  # fmt: skip
+    )
 
 
 # fmt: on

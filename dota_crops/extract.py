@@ -15,7 +15,7 @@ from dota_crops.recipe import DotaRecipe
 from dota_crops.rule import judge
 from dota_crops.scene import Scene
 from ivl_shards import ENCODED, Field, Sample, Schema, UserError
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 
 # Pillow's filters are integer arithmetic, the same on every machine. Hamming weighs the area
 # that a pixel of the crop covers; an integer box takes windows many times as large down first.
@@ -47,21 +47,43 @@ def schema(recipe: DotaRecipe) -> Schema:
             Field("centres", "f4", (most, 2), "centre (x, y) of each", "pixels", **of_objects),
             Field("sigma", "f4", (), "width of the memory's gaussian peaks", "pixels"),
             Field("quads", "f4", (most, 4, 2), "corners (x, y) of each", "pixels", **of_objects),
-            Field("object_size", "f4", (most,), "square root of the area of each", "pixels",
-                  **of_objects),
-            Field("difficult", "u1", (most,), "difficulty of each as labelled, 0: none",
-                  **of_objects),
+            Field(
+                "object_size",
+                "f4",
+                (most,),
+                "square root of the area of each",
+                "pixels",
+                **of_objects,
+            ),
+            Field(
+                "difficult", "u1", (most,), "difficulty of each as labelled, 0: none", **of_objects
+            ),
             Field("source_image", f"S{LONGEST_NAME}", (), "file name of the source image"),
             Field("window", "i4", (4,), "(x0, y0, x1, y1) of the crop there", source),
-            Field("turn", "u1", (), "quarter turns anticlockwise, 0–3; 4–7: mirrored left to "
-                  "right, then turned by 0–3"),
-            Field("source_quads", "f4", (most, 4, 2), "corners (x, y) of each as labelled", source,
-                  **of_objects),
+            Field(
+                "turn",
+                "u1",
+                (),
+                "quarter turns anticlockwise, 0–3; 4–7: mirrored left to right, then turned by 0–3",
+            ),
+            Field(
+                "source_quads",
+                "f4",
+                (most, 4, 2),
+                "corners (x, y) of each as labelled",
+                source,
+                **of_objects,
+            ),
             Field("source_line", "i4", (most,), "line of the label file, from 1", **of_objects),
-            Field("gsd", "f4", (), "ground sampling distance of the source image, NaN if unknown",
-                  "metres a pixel of the source image"),
+            Field(
+                "gsd",
+                "f4",
+                (),
+                "ground sampling distance of the source image, NaN if unknown",
+                "metres a pixel of the source image",
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
 def size(recipe: DotaRecipe) -> tuple[int, int]:
@@ -152,9 +174,11 @@ def _turned_points(points: Array, turn: int, size: int) -> Array:
 def _encoded(pixels: Array, quality: int) -> Array:
     # Full colour resolution: at half of it small coloured tails would bleed.
     settings = [
-        cv2.IMWRITE_JPEG_QUALITY, quality,
-        cv2.IMWRITE_JPEG_SAMPLING_FACTOR, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444,
-    ]  # fmt: skip
+        cv2.IMWRITE_JPEG_QUALITY,
+        quality,
+        cv2.IMWRITE_JPEG_SAMPLING_FACTOR,
+        cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444,
+    ]
     fine, data = cv2.imencode(".jpg", pixels, settings)
     if not fine:
         raise UserError("OpenCV cannot write JPEG here")

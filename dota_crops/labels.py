@@ -16,10 +16,25 @@ Box = tuple[float, float, float, float]
 
 # DOTA v1.0 has the first fifteen, v1.5 one more, v2.0 all.
 CATEGORIES = (
-    "plane", "ship", "storage-tank", "baseball-diamond", "tennis-court", "basketball-court",
-    "ground-track-field", "harbor", "bridge", "large-vehicle", "small-vehicle", "helicopter",
-    "roundabout", "soccer-ball-field", "swimming-pool", "container-crane", "airport", "helipad",
-)  # fmt: skip
+    "plane",
+    "ship",
+    "storage-tank",
+    "baseball-diamond",
+    "tennis-court",
+    "basketball-court",
+    "ground-track-field",
+    "harbor",
+    "bridge",
+    "large-vehicle",
+    "small-vehicle",
+    "helicopter",
+    "roundabout",
+    "soccer-ball-field",
+    "swimming-pool",
+    "container-crane",
+    "airport",
+    "helipad",
+)
 
 # float() would also take nan, 1_000 and digits of other scripts.
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?", re.ASCII)

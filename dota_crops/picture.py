@@ -14,8 +14,8 @@ import numpy as np
 import pyvips
 
 from ivl_shards import UserError
+from ivl_shards.format.schema import Array
 from ivl_shards.photograph import Unreadable
-from ivl_shards.schema import Array
 
 # Above this many pixels (192 MB) an image is streamed.
 WHOLE = 64_000_000

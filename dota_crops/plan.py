@@ -14,8 +14,8 @@ from dota_crops.recipe import DotaRecipe
 from dota_crops.scene import Scene, look
 from dota_crops.search import Pool, search
 from ivl_shards import UserError
-from ivl_shards.draws import Draws
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
+from ivl_shards.generation.randomness import Draws
 
 NAME = "dota-crops"
 TURNS = 8

@@ -7,7 +7,7 @@ from dota_crops.labels import CATEGORIES
 from dota_crops.rule import parse_cut
 from ivl_shards import Recipe, UserError
 from ivl_shards.errors import did_you_mean
-from ivl_shards.recipe import require
+from ivl_shards.generation.recipe import require
 
 TRAIN = "train"
 # See the table in docs/DOTA.md: below, high counts give few crops; above, they look alike.

@@ -7,7 +7,7 @@ import numpy as np
 import shapely
 
 from ivl_shards import UserError
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 
 REJECT = "reject"
 CENTRE = "centre"

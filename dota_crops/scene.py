@@ -12,7 +12,7 @@ from dota_crops.folders import Complaint, Pair
 from dota_crops.labels import MOST_BYTES, Labelled, parse_labels
 from dota_crops.picture import read_header
 from ivl_shards import UserError
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 
 
 @dataclass(frozen=True)

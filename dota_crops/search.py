@@ -16,7 +16,7 @@ import shapely
 from dota_crops.recipe import DotaRecipe
 from dota_crops.rule import REJECT, judge, parse_cut
 from dota_crops.scene import Scene
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 
 # An oriented quad is covered by this many upright slices, which fit it better than one box.
 _SLICES = 6

@@ -6,7 +6,7 @@ import numpy as np
 
 from dota_crops.plan import Plan, Yield
 from dota_crops.rule import judge
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 
 _PERCENTILES = (0, 5, 25, 50, 75, 95, 100)
 

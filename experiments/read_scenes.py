@@ -21,16 +21,16 @@ import numpy as np
 import torch
 
 from benchmark.bench import find_weights, load_reader
-from benchmark.data import open_part, split_validation
-from benchmark.photograph import read_photograph
+from benchmark.data.batches import open_part, split_validation
+from benchmark.reading.photographs import read_photograph
 from benchmark.tasks import find_task
 from benchmark.tasks.icdar_blocks import find_scenes
 from icdar_blocks import group
 from icdar_blocks.picture import read_picture
 from icdar_blocks.scenes import Scene, read_split
 from ivl_shards import UserError
+from ivl_shards.generation.recipe import require
 from ivl_shards.options import run
-from ivl_shards.recipe import require
 
 DEFAULT = "icdar-blocks-inductive-fast"
 
@@ -72,9 +72,14 @@ def validation_images(data: Path) -> set[str]:
 @click.option("--min-confidence", type=float, default=0.0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def main(
-    split: str, every: bool, most: int | None, weights: str, data: Path, min_confidence: float,
+    split: str,
+    every: bool,
+    most: int | None,
+    weights: str,
+    data: Path,
+    min_confidence: float,
     as_json: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Read the scenes and print what was read, then the figures."""
     torch.set_num_threads(1)
     require(most is None or most >= 1, f"-n {most}: at least 1")
@@ -104,19 +109,24 @@ def main(
         ]
         wanted, read = Counter(true_lines(scene)), Counter(line for line in said if line)
         totals += Counter(
-            lines=wanted.total(), read=read.total(), correct=(wanted & read).total(),
-            blocks=len(group(scene.words)), found=len(blocks),
-        )  # fmt: skip
+            lines=wanted.total(),
+            read=read.total(),
+            correct=(wanted & read).total(),
+            blocks=len(group(scene.words)),
+            found=len(blocks),
+        )
         if not as_json:
             right = (wanted & read).total()
             click.echo(f"{scene.image}: {right} of {wanted.total()}: {' | '.join(said)}")
     figures = {
-        "split": split, "scenes": len(scenes), **totals,
+        "split": split,
+        "scenes": len(scenes),
+        **totals,
         "lines correct, %": round(100 * totals["correct"] / totals["lines"], 1),
         "precision, %": round(100 * totals["correct"] / max(1, totals["read"]), 1),
         "CPU seconds a scene, median": round(float(np.median(seconds)), 2),
         "CPU seconds a scene, largest": round(max(seconds), 2),
-    }  # fmt: skip
+    }
     click.echo(json.dumps(figures) if as_json else f"\n{figures}")
 
 

@@ -14,13 +14,13 @@ import click
 import numpy as np
 
 from benchmark.bench import find_weights, load_reader
-from benchmark.data import open_part, split_validation
-from benchmark.evaluation import score, true_answer
+from benchmark.data.batches import open_part, split_validation
+from benchmark.evaluation.scores import score, true_answer
 from benchmark.models.inductive_ocr import InductiveOcr
 from benchmark.models.line_reader import LineReader
-from benchmark.page_reading import LineFinder, PageReading, letterbox, merge_views, read_views
+from benchmark.reading.pages import LineFinder, PageReading, letterbox, merge_views, read_views
 from benchmark.tasks import Task, find_task
-from ivl_shards.reader import Dataset
+from ivl_shards.format.reader import Dataset
 
 ZOOMS = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4)
 SETS = ((0,), (2,), (0, 2), (0, 2, 4), (0, 1, 2, 3, 4, 5))
@@ -60,10 +60,15 @@ def compare(task: Task, name: str, reader: LineFinder, blocks: Dataset) -> None:
     def show(label: str, read: Sequence[PageReading]) -> None:
         rows = zip(range(len(read)), [reading.texts for reading in read], truths, strict=True)
         scores = score(task, lengths, list(rows))["word F"]
-        print(f"{name:28} {label:24} " + " ".join(
-            f"{column}: {scores[column].value:5.1f}" for column in ("all", 1, "2+")
-            if column in scores
-        ), flush=True)  # fmt: skip
+        print(
+            f"{name:28} {label:24} "
+            + " ".join(
+                f"{column}: {scores[column].value:5.1f}"
+                for column in ("all", 1, "2+")
+                if column in scores
+            ),
+            flush=True,
+        )
 
     for zooms in SETS:
         label = "/".join(f"{ZOOMS[k]:g}" for k in zooms)

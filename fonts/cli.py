@@ -37,8 +37,9 @@ def cli() -> None:
 
 
 @cli.command("install", epilog="Example: ivl-fonts install")
-@click.option("--to", "folder", type=_FOLDER,
-              help="Folder; by default $IVL_FONTS, or the user's data folder.")  # fmt: skip
+@click.option(
+    "--to", "folder", type=_FOLDER, help="Folder; by default $IVL_FONTS, or the user's data folder."
+)
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 def install_command(folder: Path | None, quiet: bool) -> None:
     """Fetch the catalogue through the npm client, check it, and keep it with its licences.
@@ -118,8 +119,9 @@ def _print_some(verdicts: Sequence[Verdict], describe: Callable[[Verdict], str])
 
 @cli.command(epilog="Example: ivl-fonts preview --out sheet.png")
 @click.argument("folder", type=_FOLDER, required=False)
-@click.option("--out", type=_FOLDER, default=Path("fonts.png"), show_default=True,
-              help="Picture to write.")  # fmt: skip
+@click.option(
+    "--out", type=_FOLDER, default=Path("fonts.png"), show_default=True, help="Picture to write."
+)
 def preview(folder: Path | None, out: Path) -> None:
     """Draw the faces of a FOLDER, or those that are used by default, on one sheet."""
     faces = load(folder)

@@ -97,9 +97,11 @@ def typical_shapes(samples: Shapes) -> Shapes:
         nearest = distances(samples, centres).argmin(1)
         groups = [bits[nearest == k] for k in range(_PER_LETTER)]
         centres = np.array(
-            [np.packbits(g.mean(0) >= 0.5) if len(g) else c
-             for g, c in zip(groups, centres, strict=True)]
-        )  # fmt: skip
+            [
+                np.packbits(g.mean(0) >= 0.5) if len(g) else c
+                for g, c in zip(groups, centres, strict=True)
+            ]
+        )
     return centres
 
 

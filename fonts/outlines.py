@@ -14,10 +14,22 @@ from fontTools.ttLib import TTCollection, TTFont, TTLibError
 
 # What fontTools raises on files that are not fonts or are damaged: it has no common class.
 BROKEN = (
-    TTLibError, OSError, ValueError, KeyError, IndexError, AttributeError, AssertionError,
-    TypeError, EOFError, ArithmeticError, MemoryError, RecursionError, struct.error, zlib.error,
+    TTLibError,
+    OSError,
+    ValueError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    AssertionError,
+    TypeError,
+    EOFError,
+    ArithmeticError,
+    MemoryError,
+    RecursionError,
+    struct.error,
+    zlib.error,
     brotli.error,
-)  # fmt: skip
+)
 # Scripts that are drawn letter by letter from left to right: Latin, Greek and Cyrillic, and
 # the punctuation and currency signs that go with them.
 _BLOCKS = ((0x21, 0x24F), (0x370, 0x4FF), (0x1E00, 0x1EFF), (0x2010, 0x2044), (0x20A0, 0x20BF))

@@ -7,7 +7,7 @@ from typing import Any
 from icdar_blocks.recipe import IcdarRecipe
 from icdar_blocks.rule import PUBLISHED, RULES, Rule
 from ivl_shards import About, Origin
-from ivl_shards.command import knobs
+from ivl_shards.generation.knobs import knobs
 
 NAME = "icdar-blocks"
 LICENCE = "ICDAR 2013 Focused Scene Text, for research; see https://rrc.cvc.uab.es/?ch=2"

@@ -9,17 +9,26 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from ivl_shards import UserError
+from ivl_shards.generation.recipe import require
 from ivl_shards.photograph import MOST_BYTES
-from ivl_shards.recipe import require
 
 # The official archives hold 462 files.
 _MOST_FILES = 100_000
 # What zipfile raises on damaged files is not one family of errors. RuntimeError: encrypted;
 # NotImplementedError: packed in a way that Python does not know.
 _BROKEN = (
-    OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError, RuntimeError,
-    struct.error, LookupError, OverflowError, TypeError,
-)  # fmt: skip
+    OSError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    ValueError,
+    RuntimeError,
+    struct.error,
+    LookupError,
+    OverflowError,
+    TypeError,
+)
 
 
 class Archive:

@@ -24,9 +24,9 @@ from icdar_blocks.table import format_table
 from icdar_blocks.truth import MOST_BYTES, parse_boxes
 from icdar_blocks.words import Block
 from ivl_shards import UserError, open_dataset
-from ivl_shards.layout import check_target
+from ivl_shards.generation.layout import check_target
+from ivl_shards.generation.recipe import require
 from ivl_shards.options import Size, generate_and_report, making_options, run, version_option
-from ivl_shards.recipe import require
 
 _PATH = click.Path(path_type=Path)
 
@@ -94,11 +94,23 @@ _PATH = click.Path(path_type=Path)
 @making_options()
 @version_option()
 def cli(
-    out: Path | None, root: Path | None, split: str, rule_name: str, choices: tuple[str, ...],
-    words: Path | None, only_group: bool, page: Path | None, sheet: Path | None, quiet: bool,
-    margin: float, longest: int, canvas: tuple[int, int] | None, quality: int,
-    dense_memory: bool, **options: Any,
-) -> None:  # fmt: skip
+    out: Path | None,
+    root: Path | None,
+    split: str,
+    rule_name: str,
+    choices: tuple[str, ...],
+    words: Path | None,
+    only_group: bool,
+    page: Path | None,
+    sheet: Path | None,
+    quiet: bool,
+    margin: float,
+    longest: int,
+    canvas: tuple[int, int] | None,
+    quality: int,
+    dense_memory: bool,
+    **options: Any,
+) -> None:
     """Cut the text blocks out of the scenes of ICDAR 2013.
 
     Without OUT it only counts them, for which the ground truth is enough.
@@ -120,9 +132,13 @@ def cli(
     if out is not None:
         check_target(out.absolute())
         plan = plan_dataset(
-            grouped, dense_memory=dense_memory, margin=margin, longest=longest, quality=quality,
+            grouped,
+            dense_memory=dense_memory,
+            margin=margin,
+            longest=longest,
+            quality=quality,
             canvas=canvas and canvas[::-1],
-        )  # fmt: skip
+        )
         generate_and_report(ICDAR, plan.recipe, out, quiet=quiet, source=plan.source, **options)
     if not quiet:
         click.echo(_report(grouped, rule if choices else rule_name))

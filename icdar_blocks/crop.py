@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 
 from icdar_blocks.words import Block, Box
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 
 Window = tuple[int, int, int, int]
 """(x0, y0, x1, y1), half-open, in whole pixels."""

@@ -13,8 +13,8 @@ from icdar_blocks.plan import Cut, Source
 from icdar_blocks.recipe import IcdarRecipe
 from icdar_blocks.table import counted_lines
 from ivl_shards import DEFLATE, ENCODED, Field, Sample, Schema
-from ivl_shards.memory import step_dtype, step_map
-from ivl_shards.schema import Array
+from ivl_shards.format.memory import step_dtype, step_map
+from ivl_shards.format.schema import Array
 
 
 def schema(recipe: IcdarRecipe) -> Schema:
@@ -28,36 +28,74 @@ def schema(recipe: IcdarRecipe) -> Schema:
         (
             Field("image", "u1", (), "the block, RGB", storage=ENCODED),
             Field("image_size", "i4", (2,), "height and width of the image", "pixels"),
-            Field("steps", step_dtype(lines), recipe.largest,
-                  "first step whose line box covers the pixel, 0 where none does",
-                  storage=DEFLATE, sized_by="image_size"),
+            Field(
+                "steps",
+                step_dtype(lines),
+                recipe.largest,
+                "first step whose line box covers the pixel, 0 where none does",
+                storage=DEFLATE,
+                sized_by="image_size",
+            ),
             Field("line_count", "i4", (), "number of lines", "lines"),
-            Field("line_box", "i4", (lines, 4),
-                  "(x0, y0, x1, y1) of each line, top to bottom, half-open", "pixels", **by_line),
-            Field("line_text", f"S{recipe.line_bytes}", (lines,),
-                  "words of each line with a space between them, UTF-8", **by_line),
+            Field(
+                "line_box",
+                "i4",
+                (lines, 4),
+                "(x0, y0, x1, y1) of each line, top to bottom, half-open",
+                "pixels",
+                **by_line,
+            ),
+            Field(
+                "line_text",
+                f"S{recipe.line_bytes}",
+                (lines,),
+                "words of each line with a space between them, UTF-8",
+                **by_line,
+            ),
             Field("word_count", "i4", (), "number of words", "words"),
-            Field("word_box", "i4", (words, 4),
-                  "(x0, y0, x1, y1) of each word in reading order, half-open", "pixels",
-                  **by_word),
+            Field(
+                "word_box",
+                "i4",
+                (words, 4),
+                "(x0, y0, x1, y1) of each word in reading order, half-open",
+                "pixels",
+                **by_word,
+            ),
             Field("word_text", f"S{recipe.word_bytes}", (words,), "each word, UTF-8", **by_word),
             Field("word_line", "i4", (words,), "line of each word, from 0", **by_word),
-            Field("word_counted", "u1", (words,),
-                  "1 for words that count in the paper's table, see `counted` in the recipe",
-                  **by_word),
-            Field("counted_lines", "i4", (),
-                  "lines with a word that counts: the number of lines of the paper's table",
-                  "lines"),
+            Field(
+                "word_counted",
+                "u1",
+                (words,),
+                "1 for words that count in the paper's table, see `counted` in the recipe",
+                **by_word,
+            ),
+            Field(
+                "counted_lines",
+                "i4",
+                (),
+                "lines with a word that counts: the number of lines of the paper's table",
+                "lines",
+            ),
             # A list of one: HDF5 readers give a single text back in a type of its own length.
             Field("source_image", f"S{recipe.name_bytes}", (1,), "file name of the scene, UTF-8"),
-            Field("window", "i4", (4,),
-                  "(x0, y0, x1, y1) of the block with its margin in the scene, half-open",
-                  "pixels of the scene"),
+            Field(
+                "window",
+                "i4",
+                (4,),
+                "(x0, y0, x1, y1) of the block with its margin in the scene, half-open",
+                "pixels of the scene",
+            ),
             Field("scale", "f4", (2,), "image pixels for one pixel of the scene, in x and y"),
-            Field("offset", "i4", (2,),
-                  "(x, y) of the window in the image; not 0 only on a canvas", "pixels"),
+            Field(
+                "offset",
+                "i4",
+                (2,),
+                "(x, y) of the window in the image; not 0 only on a canvas",
+                "pixels",
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
 def size(recipe: IcdarRecipe) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from icdar_blocks.order import ordered_block, ordered_blocks
 from icdar_blocks.rule import PUBLISHED, Rule
 from icdar_blocks.words import Block, Line, Word, around
 from ivl_shards import UserError
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 
 AnyWord = Word | Sequence[object]
 

@@ -14,7 +14,7 @@ from icdar_blocks.scenes import Scene, Split
 from icdar_blocks.table import counted_lines, format_table
 from icdar_blocks.words import Block, around
 from ivl_shards.disk import write_whole
-from ivl_shards.html import script_json
+from ivl_shards.inspect.gallery import script_json
 
 _SIDE = 640  # pixels; a page of all scenes stays below some 20 MB
 _QUALITY = 75

@@ -7,8 +7,8 @@ import numpy as np
 from PIL import Image
 
 from ivl_shards import UserError
+from ivl_shards.format.schema import Array
 from ivl_shards.photograph import Unreadable, open_photograph
-from ivl_shards.schema import Array
 
 FORMATS = ("JPEG", "PNG")
 

@@ -16,7 +16,7 @@ from icdar_blocks.scenes import Scene, Split, read_split
 from icdar_blocks.table import Table, counted_lines, make_table
 from icdar_blocks.words import Block
 from ivl_shards import UserError
-from ivl_shards.recipe import require
+from ivl_shards.generation.recipe import require
 
 # Texts are given room in steps of so many bytes, so that both splits have the same types.
 _TEXT_STEP = 64

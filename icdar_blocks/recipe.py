@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from icdar_blocks.rule import PUBLISHED, Rule
 from ivl_shards import Recipe
-from ivl_shards.recipe import require
+from ivl_shards.generation.recipe import require
 
 LARGEST_SIDE = 10_000
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from icdar_blocks.words import Word
 from ivl_shards import UserError
-from ivl_shards.recipe import require
+from ivl_shards.generation.recipe import require
 
 CHOICES = {
     "vertical": ("tops", "centres", "bottoms"),

@@ -8,7 +8,7 @@ from icdar_blocks.archive import Archive, find_archive
 from icdar_blocks.truth import MOST_BYTES, parse_truth
 from icdar_blocks.words import Word
 from ivl_shards import UserError
-from ivl_shards.recipe import require
+from ivl_shards.generation.recipe import require
 
 SPLITS = {"train": "Training", "test": "Test"}
 """Our name of a split → the organisers'."""

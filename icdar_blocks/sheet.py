@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from ivl_shards import Dataset, Sample
-from ivl_shards.recipe import require
+from ivl_shards.generation.recipe import require
 
 _TILE = 300, 400  # height and width that a block is fitted into
 _CAPTION = 16
@@ -58,8 +58,14 @@ def draw_tile(row: int, sample: Sample) -> Image.Image:
         colour = _COLOURS[k % len(_COLOURS)]
         corners = [value * scale for value in box]
         draw.rectangle(corners, outline=colour, width=2)
-        draw.text((corners[0] + 3, corners[1] + 1), str(k + 1), colour, font, stroke_width=2,
-                  stroke_fill="white")  # fmt: skip
+        draw.text(
+            (corners[0] + 3, corners[1] + 1),
+            str(k + 1),
+            colour,
+            font,
+            stroke_width=2,
+            stroke_fill="white",
+        )
     captions = [f"{row}: {sample['source_image'][0].decode()}"]
     captions += [f"{k + 1} {text}" for k, text in enumerate(texts)]
     for k, caption in enumerate(captions):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from icdar_blocks.words import Word
 from ivl_shards import UserError
-from ivl_shards.recipe import require
+from ivl_shards.generation.recipe import require
 
 # A ground-truth file has some hundred bytes; this only keeps a wrong file from filling memory.
 MOST_BYTES = 10_000_000

@@ -3,14 +3,14 @@
 See docs/FORMAT.md for the files, `open_dataset` to read them, `generate` to make them.
 """
 
-from ivl_shards.about import About, Origin
-from ivl_shards.engine import Made, generate
 from ivl_shards.errors import Damage, Stopped, UserError
-from ivl_shards.generator import Generator
-from ivl_shards.reader import Dataset, open_dataset
-from ivl_shards.recipe import Recipe
-from ivl_shards.sample import Sample
-from ivl_shards.schema import DEFLATE, ENCODED, Field, Schema
+from ivl_shards.format.metadata import About, Origin
+from ivl_shards.format.reader import Dataset, open_dataset
+from ivl_shards.format.sample import Sample
+from ivl_shards.format.schema import DEFLATE, ENCODED, Field, Schema
+from ivl_shards.generation.engine import Made, generate
+from ivl_shards.generation.generator import Generator
+from ivl_shards.generation.recipe import Recipe
 
 __all__ = [
     "DEFLATE",

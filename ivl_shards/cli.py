@@ -16,22 +16,21 @@ from typing import Any
 
 import click
 
-from ivl_shards.card import card
-from ivl_shards.croissant import croissant
 from ivl_shards.disk import write_whole
 from ivl_shards.errors import UserError, printable
-from ivl_shards.export import FORMATS, export
-from ivl_shards.files import File, list_files
-from ivl_shards.gallery import write_gallery
+from ivl_shards.export.files import FORMATS, export
+from ivl_shards.format.reader import Dataset, open_dataset
+from ivl_shards.generation.recipe import require
 from ivl_shards.guard import run_guarded
-from ivl_shards.info import describe, format_info
+from ivl_shards.inspect.card import card
+from ivl_shards.inspect.croissant import croissant
+from ivl_shards.inspect.gallery import write_gallery
+from ivl_shards.inspect.info import describe, format_info
+from ivl_shards.inspect.publication import File, Publication, list_files
+from ivl_shards.inspect.sheet import write_sheet
+from ivl_shards.inspect.verify import problems
 from ivl_shards.options import run, version_option
 from ivl_shards.progress import show_progress
-from ivl_shards.publication import Publication
-from ivl_shards.reader import Dataset, open_dataset
-from ivl_shards.recipe import require
-from ivl_shards.sheet import write_sheet
-from ivl_shards.verify import problems
 
 _DATASET = click.argument("dataset", type=click.Path(path_type=Path))
 _MOST_PROBLEMS = 20
@@ -110,8 +109,9 @@ def preview(dataset: Path, out: Path, limit: int | None) -> None:
 
 @cli.command("export", epilog="Example: ivl-shards export test.h5 --format files out/")
 @_DATASET
-@click.option("--format", "format_", required=True, type=click.Choice(sorted(FORMATS)),
-              help="Whose format.")  # fmt: skip
+@click.option(
+    "--format", "format_", required=True, type=click.Choice(sorted(FORMATS)), help="Whose format."
+)
 @click.option("--level", help="With --format icdar: word (the default) or line.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.argument("out", type=click.Path(path_type=Path))
@@ -141,7 +141,7 @@ def export_(dataset: Path, format_: str, level: str | None, quiet: bool, out: Pa
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 def card_(
     dataset: Path, out: Path | None, creator: str, url: str, date: datetime | None, quiet: bool
-) -> None:  # fmt: skip
+) -> None:
     """Write a dataset card (NAME.card.md) and Croissant metadata (NAME.croissant.json).
 
     Both come from the dataset alone; all of its bytes are read for the checksums.

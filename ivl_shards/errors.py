@@ -51,7 +51,7 @@ _LIMITS = {
     errno.ENFILE: ("too many open files on this machine", "wait for other programs to end"),
     errno.ENOMEM: ("out of memory", "raise the limit (ulimit -v) or take fewer --workers"),
     errno.EAGAIN: ("too many processes or threads", "take fewer --workers"),
-}  # fmt: skip
+}
 
 
 def limit_reached(error: OSError | MemoryError, where: str = "") -> Stopped | None:

@@ -22,9 +22,10 @@ MEGABYTES = 500
 """How much memory it may take for that."""
 
 _CRASHES = {
-    getattr(signal, name) for name in ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGFPE", "SIGILL")
+    getattr(signal, name)
+    for name in ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGFPE", "SIGILL")
     if hasattr(signal, name)
-}  # fmt: skip
+}
 _CRASHED = "HDF5 crashed on this file: it is damaged, or was made to do so: do not use it"
 _HUNG = "HDF5 does not come to an end with this file: it is damaged, or was made so: do not use it"
 

@@ -10,13 +10,12 @@ from typing import Any
 
 import click
 
-from ivl_shards.counts import format_counts, parse_counts
-from ivl_shards.engine import generate
 from ivl_shards.errors import Stopped, UserError, limit_reached, printable
-from ivl_shards.generator import Generator
+from ivl_shards.format.reader import open_dataset
+from ivl_shards.generation.engine import generate
+from ivl_shards.generation.generator import Generator
+from ivl_shards.generation.recipe import Recipe, format_counts, parse_counts, require
 from ivl_shards.progress import show_progress
-from ivl_shards.reader import open_dataset
-from ivl_shards.recipe import Recipe, require
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -92,33 +91,53 @@ def generator_options(
     return _all(
         click.argument("out", type=click.Path(path_type=Path), required=needs_out),
         # `--counts` is understood by all of them, whatever they count.
-        click.option(*dict.fromkeys((f"--{counts}", "--counts")), "counts", type=Counts(),
-                     default=default, show_default=True,
-                     help="How many a sample has: 3-10 or 1-10,15,20."),
+        click.option(
+            *dict.fromkeys((f"--{counts}", "--counts")),
+            "counts",
+            type=Counts(),
+            default=default,
+            show_default=True,
+            help="How many a sample has: 3-10 or 1-10,15,20.",
+        ),
         click.option("--n", type=int, help="Samples for each count."),
         click.option("--total", type=int, help="Samples in all, counts spread evenly."),
-        click.option("--split", default=split, show_default=True,
-                     help="Name of the split. Splits of one seed share no sample."),
-        click.option("--seed", type=int, default=0, show_default=True,
-                     help="Of the random numbers."),
+        click.option(
+            "--split",
+            default=split,
+            show_default=True,
+            help="Name of the split. Splits of one seed share no sample.",
+        ),
+        click.option(
+            "--seed", type=int, default=0, show_default=True, help="Of the random numbers."
+        ),
         making_options(),
-    )  # fmt: skip
+    )
 
 
 def making_options() -> Decorator:
     """How a dataset is made and stored, for all generators."""
     return _all(
-        click.option("--dense-memory", is_flag=True,
-                     help="Also store every memory m_0 … m_T as an array."),
+        click.option(
+            "--dense-memory", is_flag=True, help="Also store every memory m_0 … m_T as an array."
+        ),
         click.option("--workers", type=int, help="Processes; all cores by default."),
-        click.option("--dask", metavar="ADDRESS",
-                     help="Run on a Dask cluster instead, for example tcp://host:8786."),
-        click.option("--shard-size", type=int,
-                     help="Samples a file; by default one file up to 20,000, then 5,000 each."),
-        click.option("--overwrite", is_flag=True,
-                     help="Replace a dataset of another recipe, once the new one is complete."),
+        click.option(
+            "--dask",
+            metavar="ADDRESS",
+            help="Run on a Dask cluster instead, for example tcp://host:8786.",
+        ),
+        click.option(
+            "--shard-size",
+            type=int,
+            help="Samples a file; by default one file up to 20,000, then 5,000 each.",
+        ),
+        click.option(
+            "--overwrite",
+            is_flag=True,
+            help="Replace a dataset of another recipe, once the new one is complete.",
+        ),
         click.option("--quiet", is_flag=True, help="Print nothing but errors."),
-    )  # fmt: skip
+    )
 
 
 def _all(*decorators: Decorator) -> Decorator:

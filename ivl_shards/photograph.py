@@ -16,9 +16,21 @@ from PIL import Image, UnidentifiedImageError
 
 # What Pillow raises on damaged files is not one family of errors.
 _BROKEN = (
-    OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, AttributeError, EOFError,
-    ArithmeticError, MemoryError, NotImplementedError, RecursionError, struct.error, zlib.error,
-)  # fmt: skip
+    OSError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    EOFError,
+    ArithmeticError,
+    MemoryError,
+    NotImplementedError,
+    RecursionError,
+    struct.error,
+    zlib.error,
+)
 MOST_PIXELS = 64_000_000
 MOST_BYTES = 200_000_000
 

@@ -75,8 +75,10 @@ class _Log:
         if self.first:
             self.before, self.first = self.done, False
             if self.done:
-                print(f"{self.done:,} of {self.total:,} {self.unit} were there already",
-                      file=sys.stderr)  # fmt: skip
+                print(
+                    f"{self.done:,} of {self.total:,} {self.unit} were there already",
+                    file=sys.stderr,
+                )
             return
         now = time.monotonic()
         if self.done < self.total and now - self.last < _PAUSE:

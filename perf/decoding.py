@@ -14,15 +14,15 @@ from pathlib import Path
 import torch
 from measure import HEADER, Figure, at_most, best_seconds, stated
 
-from benchmark.data import TrainingSet, make_batch, open_part, training_batches
-from benchmark.decoding import Decoding, beam_texts
+from benchmark.data.batches import TrainingSet, make_batch, open_part, training_batches
+from benchmark.evaluation.decoding import Decoding, beam_texts
+from benchmark.evaluation.trie import lexicon_trie
 from benchmark.models import Step, build_model
 from benchmark.models.ctc import greedy_texts
 from benchmark.models.line_reader import LineReader
-from benchmark.presets import training_for
-from benchmark.reading import read_picture
+from benchmark.reading.blocks import read_picture
 from benchmark.tasks import Part, find_task
-from benchmark.trie import lexicon_trie
+from benchmark.training.presets import training_for
 from textblocks_gen.lexicon import load_lexicon
 
 TASK = find_task("text-blocks")
@@ -89,12 +89,18 @@ def blocks(data: Path) -> list[Figure]:
     return [
         *rows,
         stated("encoding a block, over a step", encoding / line, "times"),
-        at_most(f"{last} lines over one encoding and {last} steps", greedy[last] / expected,
-                "times", 1.3),
-        *(stated(f"the same with the lexicon: {n}", 1000 * s, "ms")
-          for n, s in constrained.items()),
+        at_most(
+            f"{last} lines over one encoding and {last} steps",
+            greedy[last] / expected,
+            "times",
+            1.3,
+        ),
+        *(
+            stated(f"the same with the lexicon: {n}", 1000 * s, "ms")
+            for n, s in constrained.items()
+        ),
         at_most(f"{last} lines, lexicon over greedy", constrained[last] / greedy[last], "times", 2),
-    ]  # fmt: skip
+    ]
 
 
 def pictures() -> list[Figure]:

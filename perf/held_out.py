@@ -21,20 +21,20 @@ import click
 import numpy as np
 import torch
 
-from benchmark.data import make_batch, open_part
-from benchmark.evaluation import evaluate
+from benchmark.data.batches import make_batch, open_part
+from benchmark.evaluation.scores import evaluate
 from benchmark.models import build_model
 from benchmark.models.photo_counter import PhotoCounter
-from benchmark.presets import parse_change, training_for
-from benchmark.processes import Processes
-from benchmark.run import Config, open_folder
 from benchmark.tasks.dota_planes import DOTA_PLANES, find_images
-from benchmark.training import train, trained_weights
+from benchmark.training.loop import train, trained_weights
+from benchmark.training.presets import parse_change, training_for
+from benchmark.training.processes import Processes
+from benchmark.training.run_folder import Config, open_folder
 from dota_crops import DotaRecipe, generate
 from ivl_shards import open_dataset
+from ivl_shards.format.reader import Dataset
+from ivl_shards.format.schema import Array
 from ivl_shards.progress import show_progress
-from ivl_shards.reader import Dataset
-from ivl_shards.schema import Array
 
 FOLDS = 5
 COUNTS = tuple(range(3, 11))

@@ -29,8 +29,8 @@ from measure import Figure, at_least, at_most, show
 from benchmark.baselines.recogniser import Recogniser
 from fonts.catalogue import is_catalogue
 from fonts.places import catalogue_folder
-from ivl_shards.counts import format_counts, parse_counts
 from ivl_shards.errors import UserError
+from ivl_shards.generation.recipe import format_counts, parse_counts
 from textblocks_gen import Source, TextRecipe, complete, start
 from textblocks_gen.recipe import STYLES
 
@@ -126,9 +126,13 @@ def read_lines(reader: Recogniser, folder: Path, name: str, lines: list[str]) ->
 
 
 def measured(
-    fonts: str, counts: Counts, blocks: int, knobs: dict[str, float], reader: Recogniser,
+    fonts: str,
+    counts: Counts,
+    blocks: int,
+    knobs: dict[str, float],
+    reader: Recogniser,
     keep: Path | None,
-) -> list[Read]:  # fmt: skip
+) -> list[Read]:
     """Make and read the blocks drawn with one choice of fonts."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = (keep or Path(temporary)) / fonts.split()[0]
@@ -164,9 +168,12 @@ def table(reads: dict[str, list[Read]]) -> list[str]:
 
 
 def all_reads(
-    blocks: int = BLOCKS, knobs: dict[str, float] | None = None, keep: Path | None = None,
-    counts: Counts = COUNTS, fonts: tuple[str, ...] = FONTS,
-) -> dict[str, list[Read]]:  # fmt: skip
+    blocks: int = BLOCKS,
+    knobs: dict[str, float] | None = None,
+    keep: Path | None = None,
+    counts: Counts = COUNTS,
+    fonts: tuple[str, ...] = FONTS,
+) -> dict[str, list[Read]]:
     """Blocks by choice of fonts; none where the reader is not installed, and a line says so."""
     try:
         reader = Recogniser()
@@ -222,9 +229,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--blocks", type=int, default=BLOCKS, help="of each number of lines")
     parser.add_argument(
-        "--knob", type=_knob, action="append", default=[], metavar="NAME=VALUE",
+        "--knob",
+        type=_knob,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
         help="of the recipe, as in TextRecipe; may be given more than once",
-    )  # fmt: skip
+    )
     parser.add_argument("--style", choices=STYLES, help="both by default")
     parser.add_argument("--lines", type=_counts, default=COUNTS, help="such as 3,10")
     parser.add_argument("--fonts", choices=FONTS, help="both by default")
@@ -240,9 +251,12 @@ def main() -> None:
     for style in [chosen.style] if chosen.style else STYLES:
         knobs = {"style": style, **dict(chosen.knob)}
         reads = all_reads(
-            chosen.blocks, knobs, chosen.keep and chosen.keep / style, chosen.lines,
+            chosen.blocks,
+            knobs,
+            chosen.keep and chosen.keep / style,
+            chosen.lines,
             (chosen.fonts,) if chosen.fonts else FONTS,
-        )  # fmt: skip
+        )
         if not reads:
             sys.exit(1)
         print(f"\n{style} style\n")

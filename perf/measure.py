@@ -76,8 +76,10 @@ def run_program(program: Path, *arguments: object) -> Run:
     """Run any program and measure it. A process in between keeps runs apart."""
     measured = subprocess.run(
         [sys.executable, "-c", _CHILD, str(program), *map(str, arguments)],
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     wall, cpu, peak = map(float, measured.stdout.split())
     return Run(wall, cpu, peak)
 
@@ -101,7 +103,11 @@ def best_seconds(action, repeats: int = 5) -> float:
 def machine() -> str:
     """The machine in a few words."""
     model = next(
-        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
-         if line.startswith("model name")), "unknown processor",
-    )  # fmt: skip
+        (
+            line.split(":")[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        "unknown processor",
+    )
     return f"{os.cpu_count()} cores, {model}, Python {sys.version.split()[0]}"

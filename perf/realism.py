@@ -115,9 +115,12 @@ def network() -> torch.nn.Module:
     for a, b in ((3, 16), (16, 32), (32, 64)):
         layers += [torch.nn.Conv2d(a, b, 3, 2, 1), torch.nn.BatchNorm2d(b), torch.nn.ReLU()]
     return torch.nn.Sequential(
-        *layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Dropout(0.3),
+        *layers,
+        torch.nn.AdaptiveAvgPool2d(1),
+        torch.nn.Flatten(),
+        torch.nn.Dropout(0.3),
         torch.nn.Linear(64, 1),
-    )  # fmt: skip
+    )
 
 
 def accuracy(real: list[np.ndarray], groups: list[int], synthetic: list[np.ndarray]) -> float:

@@ -14,12 +14,12 @@ import click
 import numpy as np
 import torch
 
-from benchmark.evaluation import Evaluation, evaluate
+from benchmark.evaluation.scores import Evaluation, evaluate
 from benchmark.files import read_json
 from benchmark.models import build_model
-from benchmark.run import RunFolder, config_from_json
 from benchmark.tasks import find_task
-from benchmark.weights import load_into, load_tensors, save_tensors
+from benchmark.training.run_folder import RunFolder, config_from_json
+from benchmark.training.weights import load_into, load_tensors, save_tensors
 from ivl_shards import open_dataset
 from ivl_shards.options import run as run_command
 
@@ -64,8 +64,16 @@ def main(run: Path, validation: Path, n: int, out: Path | None) -> None:
     dataset = open_dataset(validation)
     rows = np.unique(np.linspace(0, len(dataset) - 1, min(n, len(dataset))).astype(int))
     found = evaluate(task, model, dataset[rows], torch.device("cpu"))
-    click.echo(json.dumps({"step": about["step"], "blocks": about["step"] * config.training.batch,
-                           "seconds": round(found.seconds, 1), **summary(found)}))  # fmt: skip
+    click.echo(
+        json.dumps(
+            {
+                "step": about["step"],
+                "blocks": about["step"] * config.training.batch,
+                "seconds": round(found.seconds, 1),
+                **summary(found),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from measure import Figure, Run, at_least, at_most, run, run_program, show, stat
 from venvs import SCRIPTS, environment
 
 import fonts
-from ivl_shards.layout import shard_folder
+from ivl_shards.generation.layout import shard_folder
 from textblocks_gen.backgrounds import Grounds, make_pool
 from textblocks_gen.lexicon import load_lexicon
 

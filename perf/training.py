@@ -26,18 +26,19 @@ from measure import HEADER, Figure, at_least, stated
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmark.bench import load_model, packed_weights
-from benchmark.data import FIND_EVERY, TrainingSet, make_batch, open_part, training_batches
+from benchmark.data.batches import FIND_EVERY, TrainingSet, make_batch, open_part, training_batches
 from benchmark.models import InductiveModel, build_model
-from benchmark.presets import PRESETS, Training, training_for
-from benchmark.processes import Processes
 from benchmark.tasks import Part, Task, find_task
-from benchmark.training import State, make_optimiser, one_step
+from benchmark.training.loop import State, make_optimiser, one_step
+from benchmark.training.presets import PRESETS, Training, training_for
+from benchmark.training.processes import Processes
 
 # By task: the one whose images are taken. Planes may not be had; those of shapes are as large.
 _TASKS = {
-    "toy-shapes": "toy-shapes", "coloured-shapes": "coloured-shapes",
+    "toy-shapes": "toy-shapes",
+    "coloured-shapes": "coloured-shapes",
     "dota-planes": "coloured-shapes",
-}  # fmt: skip
+}
 _STEPS = 4
 _LONGEST = 10  # lines or objects of the images that inference is timed with
 # Blocks of a step, for the reader of text: as many for the old one as for the new.
@@ -144,9 +145,11 @@ def old_reader(training: Training) -> Training:
 
 
 def block_seconds(
-    training: Training, data: Path, processes: Processes,
+    training: Training,
+    data: Path,
+    processes: Processes,
     clock: Callable[[], float] = time.perf_counter,
-) -> float:  # fmt: skip
+) -> float:
     """Seconds of training for each block, the mean over steps with and without lines to find."""
     task = find_task("text-blocks")
     torch.manual_seed(0)
@@ -155,9 +158,18 @@ def block_seconds(
     state = State(model.train(), make_optimiser(training, model), None)
     objective = processes.shared(model, partly=bool(training.finding))
     dataset = open_part(task, Part("train", task.train.counts, 60), data)
-    batch = next(training_batches(
-        task, TrainingSet(dataset), 0, _BLOCKS, range(1), processes.rank, processes.world, False,
-    ))  # fmt: skip
+    batch = next(
+        training_batches(
+            task,
+            TrainingSet(dataset),
+            0,
+            _BLOCKS,
+            range(1),
+            processes.rank,
+            processes.world,
+            False,
+        )
+    )
 
     def timed(find: bool) -> float:
         given = replace(batch, find=find)  # type: ignore[call-arg]

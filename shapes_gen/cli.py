@@ -60,29 +60,60 @@ def cli() -> None:
     show_default=True,
     help="Least colour distance to the ground and to neighbours, of 765.",
 )
-@click.option("--sigma", type=float, default=ColouredRecipe.sigma, show_default=True,
-              help="Width of the memory's gaussian peaks in pixels.")  # fmt: skip
+@click.option(
+    "--sigma",
+    type=float,
+    default=ColouredRecipe.sigma,
+    show_default=True,
+    help="Width of the memory's gaussian peaks in pixels.",
+)
 def coloured(
-    out: Path, counts: tuple[int, ...], n: int | None, total: int | None, split: str, seed: int,
-    dense_memory: bool, size: int, radius: tuple[float, float], spacing: float, contrast: float,
-    sigma: float, **options: Any,
-) -> None:  # fmt: skip
+    out: Path,
+    counts: tuple[int, ...],
+    n: int | None,
+    total: int | None,
+    split: str,
+    seed: int,
+    dense_memory: bool,
+    size: int,
+    radius: tuple[float, float],
+    spacing: float,
+    contrast: float,
+    sigma: float,
+    **options: Any,
+) -> None:
     """Coloured circles, triangles and squares, to be counted."""
     recipe = ColouredRecipe(
-        counts, total_samples(counts, n, total), seed, split, dense_memory,
-        size, *radius, spacing, contrast, sigma,
-    )  # fmt: skip
+        counts,
+        total_samples(counts, n, total),
+        seed,
+        split,
+        dense_memory,
+        size,
+        *radius,
+        spacing,
+        contrast,
+        sigma,
+    )
     generate_and_report(COLOURED, recipe, out, **options)
 
 
 @cli.command(epilog="Example: shapes-gen toy --lines 1-10,15,20 --n 200 toy-test.h5")
 @generator_options("lines", default="1-10,15,20")
-@click.option("--per-line", type=int, default=ToyRecipe.per_line, show_default=True,
-              help="Shapes in a line.")  # fmt: skip
+@click.option(
+    "--per-line", type=int, default=ToyRecipe.per_line, show_default=True, help="Shapes in a line."
+)
 def toy(
-    out: Path, counts: tuple[int, ...], n: int | None, total: int | None, split: str, seed: int,
-    dense_memory: bool, per_line: int, **options: Any,
-) -> None:  # fmt: skip
+    out: Path,
+    counts: tuple[int, ...],
+    n: int | None,
+    total: int | None,
+    split: str,
+    seed: int,
+    dense_memory: bool,
+    per_line: int,
+    **options: Any,
+) -> None:
     """Lines of small and large squares, triangles and circles, to be read."""
     recipe = ToyRecipe(counts, total_samples(counts, n, total), seed, split, dense_memory, per_line)
     generate_and_report(TOY, recipe, out, **options)

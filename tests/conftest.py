@@ -2,17 +2,15 @@
 
 import os
 import shutil
-import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import settings
 
 import shapes_gen
+from commands import tool
 from ivl_shards import Dataset, generate, open_dataset
 from photos import PHOTOS, PhotoRecipe
 
@@ -46,11 +44,6 @@ def make(tmp_path: Path) -> Callable[..., Dataset]:
     return made
 
 
-def tool(name: str) -> str:
-    """The path of an installed command."""
-    return str(Path(sys.executable).with_name(name))
-
-
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """Run an installed command in the test's folder."""
@@ -82,30 +75,6 @@ def browser():
         )
         yield running
         running.close()
-
-
-def complaints_of(page: Any) -> list[str]:
-    """What a page will complain of: errors, messages, anything asked of the net."""
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda r: None if r.url.startswith(("file:", "data:"))
-            else complaints.append(r.url))  # fmt: skip
-    return complaints
-
-
-def assert_one_line(result: subprocess.CompletedProcess[str], code: int, *words: str) -> None:
-    """One line on stderr that has these words, nothing on stdout, and this exit code."""
-    assert result.returncode == code, result.stderr
-    assert result.stdout == ""
-    assert result.stderr.count("\n") == 1, result.stderr
-    for word in words:
-        assert word in result.stderr, result.stderr
-
-
-def hear_ctrl_c() -> None:
-    """For `preexec_fn`: a shell's background has told its children to ignore it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="module")

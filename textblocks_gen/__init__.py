@@ -13,8 +13,8 @@ from typing import Any
 
 import ivl_shards
 from ivl_shards import Generator, Made, Sample
-from ivl_shards.draws import Draws
-from ivl_shards.stream import Stream
+from ivl_shards.generation.randomness import Draws
+from ivl_shards.generation.stream import Stream
 from textblocks_gen.about import NAME, about
 from textblocks_gen.fields import schema, size
 from textblocks_gen.recipe import TextRecipe
@@ -57,6 +57,6 @@ def generate(
 
 
 def stream(recipe: TextRecipe, source: Source | None = None) -> Stream:
-    """Samples without files and without end; `ivl_shards.stream.Stream` says more."""
+    """Samples without files and without end; `ivl_shards.generation.stream.Stream` says more."""
     source = source or Source()
     return Stream(TEXT, complete(recipe, source), source)

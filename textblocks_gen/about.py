@@ -6,8 +6,7 @@ from fonts import Face
 from fonts.catalogue import is_catalogue
 from fonts.licences import tally
 from ivl_shards import About, Origin
-from ivl_shards.command import drawing
-from ivl_shards.knobs import given
+from ivl_shards.generation.knobs import drawing, given
 from textblocks_gen.recipe import TextRecipe
 from textblocks_gen.studio import Source, usable_faces, words_of
 

@@ -191,8 +191,12 @@ class _Screen:
             name, text = next(iter(self.found.items()))
             log.warning(
                 "%s: %d of %d photographs have text in them and are left out, such as %s ('%s')",
-                self.folder, len(self.found), self.total, name, text[:30],
-            )  # fmt: skip
+                self.folder,
+                len(self.found),
+                self.total,
+                name,
+                text[:30],
+            )
 
 
 def list_photographs(folder: Path | str) -> Sequence[Path]:
@@ -282,9 +286,12 @@ def crop(pool: Pool, rng: Rng, out: Pixels, text: Box, scenes: float = 0.0) -> i
     if mirror < 0.5:
         left, right = width - right, width - left
     best = quietest(
-        sums.values, sums.squares, np.array(where).reshape(PLACES, 2),
-        (tall - height + 1, wide - width + 1), (left, top, right, bottom),
-    )  # fmt: skip
+        sums.values,
+        sums.squares,
+        np.array(where).reshape(PLACES, 2),
+        (tall - height + 1, wide - width + 1),
+        (left, top, right, bottom),
+    )
     y, x = int(where[2 * best] * (tall - height + 1)), int(where[2 * best + 1] * (wide - width + 1))
     piece = image[y : y + height, x : x + width]
     if mirror < 0.5:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 from textblocks_gen.look import Faces, Look
 from textblocks_gen.recipe import GAPS, NARROWEST, TALLEST, WIDEST, TextRecipe, room_needed
 from textblocks_gen.typeface import Typefaces
@@ -88,9 +88,12 @@ class Block(NamedTuple):
 
 
 def draw_block(
-    recipe: TextRecipe, lettering: Lettering, vocabulary: Vocabulary, look: Look,
+    recipe: TextRecipe,
+    lettering: Lettering,
+    vocabulary: Vocabulary,
+    look: Look,
     rng: np.random.Generator,
-) -> Block:  # fmt: skip
+) -> Block:
     """Draw the heights and the words of a block and set them."""
     heights = draw_heights(recipe, look.lines, rng)
     gaps = rng.random(look.lines)

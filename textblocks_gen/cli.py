@@ -10,7 +10,10 @@ from typing import Any
 
 import click
 
-from ivl_shards.knobs import knob_options, take_knobs
+from ivl_shards.format.reader import open_dataset
+from ivl_shards.generation.knobs import knob_options, take_knobs
+from ivl_shards.generation.recipe import require
+from ivl_shards.inspect.sheet import write_sheet
 from ivl_shards.options import (
     Size,
     generate_and_report,
@@ -19,9 +22,6 @@ from ivl_shards.options import (
     total_samples,
     version_option,
 )
-from ivl_shards.reader import open_dataset
-from ivl_shards.recipe import require
-from ivl_shards.sheet import write_sheet
 from textblocks_gen import TEXT, Source, TextRecipe, complete
 
 _PICTURES = (".png", ".jpg", ".jpeg")
@@ -46,9 +46,14 @@ _PLACE = click.Path(path_type=Path)
 @click.option("--preview", type=_PLACE, help="Also draw a contact sheet, such as sheet.png.")
 @knob_options(TextRecipe)
 def cli(
-    out: Path, counts: tuple[int, ...], n: int | None, total: int | None, size: tuple[int, int],
-    preview: Path | None, **options: Any,
-) -> None:  # fmt: skip
+    out: Path,
+    counts: tuple[int, ...],
+    n: int | None,
+    total: int | None,
+    size: tuple[int, int],
+    preview: Path | None,
+    **options: Any,
+) -> None:
     """Make blocks of several lines of text on textures or photographs."""
     logging.basicConfig(format="%(message)s", level=logging.ERROR if options["quiet"] else None)
     knobs = take_knobs(TextRecipe, options)

@@ -10,15 +10,37 @@ _ROOM = 30
 # Colours of signs vary by so much about these; the first ones of each are the most frequent.
 _SPREAD = 40
 _DARK: tuple[Colour, ...] = (
-    (20, 20, 20), (25, 25, 28), (40, 38, 36), (60, 58, 55), (25, 45, 110), (15, 60, 140),
-    (0, 80, 60), (20, 90, 45), (165, 25, 30), (190, 30, 35), (95, 60, 35), (70, 20, 30),
-    (80, 80, 85), (0, 90, 120),
-)  # fmt: skip
+    (20, 20, 20),
+    (25, 25, 28),
+    (40, 38, 36),
+    (60, 58, 55),
+    (25, 45, 110),
+    (15, 60, 140),
+    (0, 80, 60),
+    (20, 90, 45),
+    (165, 25, 30),
+    (190, 30, 35),
+    (95, 60, 35),
+    (70, 20, 30),
+    (80, 80, 85),
+    (0, 90, 120),
+)
 _LIGHT: tuple[Colour, ...] = (
-    (245, 245, 242), (250, 250, 250), (235, 232, 225), (225, 222, 212), (215, 214, 210),
-    (245, 235, 205), (248, 215, 60), (240, 200, 30), (235, 160, 60), (200, 205, 210),
-    (190, 215, 235), (205, 225, 190), (255, 255, 255), (225, 200, 150),
-)  # fmt: skip
+    (245, 245, 242),
+    (250, 250, 250),
+    (235, 232, 225),
+    (225, 222, 212),
+    (215, 214, 210),
+    (245, 235, 205),
+    (248, 215, 60),
+    (240, 200, 30),
+    (235, 160, 60),
+    (200, 205, 210),
+    (190, 215, 235),
+    (205, 225, 190),
+    (255, 255, 255),
+    (225, 200, 150),
+)
 
 
 def brightness(colour: Sequence[int]) -> float:
@@ -54,9 +76,7 @@ def sign_colour(draw: ColourDraw, light: bool) -> Colour:
     colours = _LIGHT if light else _DARK
     # Squared: half of the draws are among the first quarter.
     r, g, b = colours[int(draw.sign * draw.sign * len(colours))]
-    return (
-        _near(r, draw.red), _near(g, draw.green), _near(b, draw.blue)
-    )  # fmt: skip
+    return (_near(r, draw.red), _near(g, draw.green), _near(b, draw.blue))
 
 
 def _near(value: int, draw: float) -> int:

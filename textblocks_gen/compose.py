@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import cv2
 import numpy as np
 
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 from textblocks_gen import shapes
 from textblocks_gen.backgrounds import shift
 from textblocks_gen.colour import (
@@ -108,8 +108,9 @@ def put_plate(drawn: Drawn, plate: Plate, ground: Array) -> None:
         if plate.opacity < 1:
             whole = Mask(
                 np.asarray(cv2.convertScaleAbs(whole.ink, alpha=plate.opacity)),
-                whole.top, whole.left,
-            )  # fmt: skip
+                whole.top,
+                whole.left,
+            )
         paint_mask(ground, whole, colour)
         if plate.border:
             inset = 0.4 * min(above, left) * (plate.colour.side < 0.5)
@@ -178,9 +179,11 @@ def free_place(
     height, width = size[:2]
     bottom, right = mask.top + mask.ink.shape[0], mask.left + mask.ink.shape[1]
     bands = [
-        (0, 0, width, mask.top), (0, bottom, width, height),
-        (0, 0, mask.left, height), (right, 0, width, height),
-    ]  # fmt: skip
+        (0, 0, width, mask.top),
+        (0, bottom, width, height),
+        (0, 0, mask.left, height),
+        (right, 0, width, height),
+    ]
     bands = [band for band in bands if min(band[2] - band[0], band[3] - band[1]) >= 16]
     if not bands:
         return None
@@ -192,9 +195,13 @@ def free_place(
 
 
 def paint_text(
-    studio: Studio, look: Look, image: Array, mask: Mask, steps: Array,
+    studio: Studio,
+    look: Look,
+    image: Array,
+    mask: Mask,
+    steps: Array,
     against: tuple[Colour, float, float, float],
-) -> None:  # fmt: skip
+) -> None:
     """Paint shadow, depth, outline and ink.
 
     against: the colour, the ground's least and greatest brightness, the height of the lowest line.
@@ -216,9 +223,11 @@ def paint_text(
     if look.outline:
         own = look.outline.colour
         _paint(
-            image, mask, widen(ink, reach(look.outline.width, lowest)),
+            image,
+            mask,
+            widen(ink, reach(look.outline.width, lowest)),
             sign_colour(own, not light) if own else other,
-        )  # fmt: skip
+        )
     if look.ink is None:
         _paint(image, mask, ink, colour)
     else:

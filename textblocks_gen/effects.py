@@ -9,7 +9,7 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 from textblocks_gen.colour import Colour
 from textblocks_gen.look import SPARE, Extrusion, Grain, Light, Shadow
 from textblocks_gen.noise import centred, ramp, smooth

@@ -7,7 +7,7 @@ trigonometric functions, no linear solvers.
 import numpy as np
 from numba import njit
 
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 
 
 @njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]

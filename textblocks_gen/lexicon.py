@@ -21,9 +21,19 @@ _DICTIONARY = "hunspell/data/en/en_US"
 _COMPOUND = "c"
 # A running text in memory: some millions of words.
 _LARGEST_TEXT = 64 * 2**20
-_PLAIN = str.maketrans({
-    "‘": "'", "’": "'", "“": '"', "”": '"', "‐": "-", "‑": "-", "–": "-", "—": "-", "…": "...",
-})  # fmt: skip
+_PLAIN = str.maketrans(
+    {
+        "‘": "'",
+        "’": "'",
+        "“": '"',
+        "”": '"',
+        "‐": "-",
+        "‑": "-",
+        "–": "-",
+        "—": "-",
+        "…": "...",
+    }
+)
 
 
 @dataclass(frozen=True)

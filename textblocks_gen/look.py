@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 from textblocks_gen.pixels import BLENDINGS, NORMAL
 from textblocks_gen.recipe import TextRecipe
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 from textblocks_gen.block import Block, set_block
 from textblocks_gen.raster import STRAIGHT, Place
 from textblocks_gen.typeset import Setting

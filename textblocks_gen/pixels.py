@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 
 NORMAL, MULTIPLY, SCREEN, OVERLAY, SOFT_LIGHT = range(5)
 BLENDINGS = ("normal", "multiply", "screen", "overlay", "soft light")

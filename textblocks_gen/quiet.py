@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from numba import njit
 
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 
 # Pixels of a cell: brightness is summed in cells once, so that a place costs a few additions.
 CELL = 8

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from ivl_shards import Recipe
-from ivl_shards.knobs import UNSET, knob, knobs_of, settle, spelled
-from ivl_shards.recipe import require
+from ivl_shards.generation.knobs import UNSET, knob, knobs_of, settle, spelled
+from ivl_shards.generation.recipe import require
 from textblocks_gen.charset import CHARSETS, parse_charset
 from textblocks_gen.holdout import check_holdout, parse_holdout
 
@@ -34,17 +34,25 @@ class TextRecipe(Recipe):
     """Of the image in pixels; ours keeps lines of 5 words readable."""
     style: str = knob("paper", "Set of defaults for all other options.", choices=STYLES)
     words: tuple[int, int] = knob(
-        (3, 5), "Words in a line. A tall line has as many as fit, but at least LEAST.", 1, 20,
+        (3, 5),
+        "Words in a line. A tall line has as many as fit, but at least LEAST.",
+        1,
+        20,
         scene=(1, 4),
-    )  # fmt: skip
+    )
     line_height: tuple[float, float] = knob(
-        (0.045, 0.085), "Height of a line, tails to tops, over that of the image.", 0.001, 1,
+        (0.045, 0.085),
+        "Height of a line, tails to tops, over that of the image.",
+        0.001,
+        1,
         scene=(0.04, 0.6),
-    )  # fmt: skip
+    )
     same_heights: bool = knob(
-        True, "Draw the heights of lines from one distribution whatever their number; otherwise "
-        "fewer lines may be taller.", scene=False,
-    )  # fmt: skip
+        True,
+        "Draw the heights of lines from one distribution whatever their number; otherwise "
+        "fewer lines may be taller.",
+        scene=False,
+    )
     upper_case: float = knob(0.25, "How often a block is in capitals.", 0, 1, scene=0.46)
     title_case: float = knob(
         0.25, "How often the words of a block begin with a capital.", 0, 1, scene=0.35
@@ -54,9 +62,12 @@ class TextRecipe(Recipe):
     )
     digits: float = knob(0.0, "How often a word is a number instead.", 0, 1, scene=0.05)
     codes: float = knob(
-        0.0, "How often a word is a price, a telephone number, a time or an abbreviation.", 0, 1,
+        0.0,
+        "How often a word is a price, a telephone number, a time or an abbreviation.",
+        0,
+        1,
         scene=0.04,
-    )  # fmt: skip
+    )
     plain_faces: float = knob(
         0.0, "How often a face is neither a display face nor a handwriting.", 0, 1, scene=0.45
     )
@@ -80,21 +91,32 @@ class TextRecipe(Recipe):
         0.8, "Greatest rise of a bent baseline over the height of a line.", 0.1, 3
     )
     contrast: int = knob(
-        85, "Least difference in brightness between the ink and the ground behind it.", 0, 110,
-        unit="of 255", scene=40,
-    )  # fmt: skip
+        85,
+        "Least difference in brightness between the ink and the ground behind it.",
+        0,
+        110,
+        unit="of 255",
+        scene=40,
+    )
     sign_colours: float = knob(
         0.0, "How often text has a colour that signs have, not any.", 0, 1, scene=0.8
     )
     light_text: float = knob(
-        0.0, "How often the ground is made dark or light so that light text is as frequent as "
-        "dark text.", 0, 1, scene=0.8,
-    )  # fmt: skip
+        0.0,
+        "How often the ground is made dark or light so that light text is as frequent as "
+        "dark text.",
+        0,
+        1,
+        scene=0.8,
+    )
     plate: float = knob(0.0, "How often text stands on a plate or a panel.", 0, 1, scene=0.5)
     distractors: float = knob(
-        0.0, "How often there are rules, frames, arrows or logos, which have no label.", 0, 1,
+        0.0,
+        "How often there are rules, frames, arrows or logos, which have no label.",
+        0,
+        1,
         scene=0.35,
-    )  # fmt: skip
+    )
     distractors_most: int = knob(3, "Greatest number of them in an image.", 1, 8)
     cut: float = knob(
         0.0,
@@ -112,9 +134,12 @@ class TextRecipe(Recipe):
         0.35, "Greatest share of the ground in translucent text.", 0, 0.9
     )
     blending: float = knob(
-        0.0, "How often text is multiplied, screened, overlaid or soft-lit onto the ground.", 0, 1,
+        0.0,
+        "How often text is multiplied, screened, overlaid or soft-lit onto the ground.",
+        0,
+        1,
         scene=0.2,
-    )  # fmt: skip
+    )
     texture: float = knob(0.0, "How often letters have a texture.", 0, 1, scene=0.25)
     texture_most: float = knob(0.5, "Greatest strength of that texture.", 0, 1)
     shadow: float = knob(0.15, "How often text casts a shadow.", 0, 1)
@@ -132,34 +157,46 @@ class TextRecipe(Recipe):
     vignette_most: float = knob(0.5, "Greatest darkness of corners.", 0, 1)
     defocus: float = knob(0.0, "How often the image is out of focus.", 0, 1, scene=0.5)
     defocus_most: float = knob(
-        0.18, "Greatest radius of that blur over the height of the lowest line; most are far "
-        "smaller.", 0.01, 0.5, scene=0.24,
-    )  # fmt: skip
+        0.18,
+        "Greatest radius of that blur over the height of the lowest line; most are far smaller.",
+        0.01,
+        0.5,
+        scene=0.24,
+    )
     motion: float = knob(0.0, "How often the camera moves.", 0, 1, scene=0.3)
     motion_most: float = knob(
-        0.45, "Greatest length of that blur over the height of the lowest line; most are far "
-        "smaller.", 0.01, 1, scene=0.6,
-    )  # fmt: skip
+        0.45,
+        "Greatest length of that blur over the height of the lowest line; most are far smaller.",
+        0.01,
+        1,
+        scene=0.6,
+    )
     low_resolution: float = knob(
         0.0, "How often the image is enlarged from a smaller one.", 0, 1, scene=0.65
     )
     low_resolution_most: float = knob(
-        8.0, "Greatest enlargement, seldom reached; lines are not below 7 pixels in the smaller "
-        "image.", 1, 8,
-    )  # fmt: skip
+        8.0,
+        "Greatest enlargement, seldom reached; lines are not below 7 pixels in the smaller image.",
+        1,
+        8,
+    )
     noise: float = knob(0.15, "How often the image is grainy.", 0, 1, scene=0.7)
     noise_most: int = knob(12, "Greatest strength of the grain.", 1, 64, unit="of 255", scene=24)
     quality: int = knob(90, "Greatest quality of the JPEG.", 30, 100, scene=95)
     quality_spread: int = knob(0, "By how much the quality may be lower.", 0, 70, scene=55)
     char_quads: bool = knob(False, "Also store the quad of every character.")
     scenes: float = knob(
-        0.0, "How often the ground is a drawn scene (sign, shop front, package), not a texture.",
-        0, 1, scene=0.75,
-    )  # fmt: skip
+        0.0,
+        "How often the ground is a drawn scene (sign, shop front, package), not a texture.",
+        0,
+        1,
+        scene=0.75,
+    )
     holdout: str = knob(
-        "none", "What the splits train, val and test do not share: fonts,words,backgrounds.",
+        "none",
+        "What the splits train, val and test do not share: fonts,words,backgrounds.",
         scene="fonts,words,backgrounds",
-    )  # fmt: skip
+    )
     charset: str = knob("ascii", f"What words are made of, a list of {', '.join(CHARSETS)}.")
     unfiltered: bool = knob(False, "Also draw slurs and profanity.")
     fonts: str = ""

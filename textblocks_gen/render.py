@@ -7,8 +7,8 @@ import cv2
 import numpy as np
 
 from ivl_shards import Sample
-from ivl_shards.memory import step_dtype
-from ivl_shards.schema import Array
+from ivl_shards.format.memory import step_dtype
+from ivl_shards.format.schema import Array
 from textblocks_gen.backgrounds import Pool, crop
 from textblocks_gen.block import Block, Lettering, Vocabulary, draw_block
 from textblocks_gen.compose import compose
@@ -104,9 +104,13 @@ def fill(canvas: Canvas, lettering: Lettering, block: Block, place: Place, reach
     """Return the ink of a block, with some room around it for effects."""
     faces = lettering.faces
     left, top, right, bottom = fill_glyphs(
-        Outlines(faces.points, faces.contours, faces.glyphs), block.glyphs, block.origins,
-        block.scales, place, canvas.area,
-    )  # fmt: skip
+        Outlines(faces.points, faces.contours, faces.glyphs),
+        block.glyphs,
+        block.origins,
+        block.scales,
+        place,
+        canvas.area,
+    )
     height, width = canvas.image.shape[:2]
     left, top = max(0, left - reach), max(0, top - reach)
     right, bottom = min(width, right + reach), min(height, bottom + reach)

@@ -20,27 +20,64 @@ Box = tuple[int, int, int, int]
 """left, top, right, bottom in pixels"""
 
 _WALLS: tuple[Texture, ...] = (
-    textures.plaster, textures.bricks, textures.concrete, textures.wood, textures.tiles,
-    textures.plaster, textures.bricks, textures.granite,
-)  # fmt: skip
+    textures.plaster,
+    textures.bricks,
+    textures.concrete,
+    textures.wood,
+    textures.tiles,
+    textures.plaster,
+    textures.bricks,
+    textures.granite,
+)
 # What signs, awnings and packages are painted in.
 _PAINTS: tuple[Colour, ...] = (
-    (22, 60, 116), (176, 32, 40), (12, 92, 62), (232, 186, 44), (34, 34, 38), (236, 234, 226),
-    (214, 98, 34), (92, 44, 100), (64, 144, 186), (128, 132, 134), (240, 224, 190), (60, 26, 30),
-    (24, 110, 118), (226, 226, 230), (196, 160, 96), (250, 246, 236), (160, 30, 90), (20, 40, 50),
-)  # fmt: skip
+    (22, 60, 116),
+    (176, 32, 40),
+    (12, 92, 62),
+    (232, 186, 44),
+    (34, 34, 38),
+    (236, 234, 226),
+    (214, 98, 34),
+    (92, 44, 100),
+    (64, 144, 186),
+    (128, 132, 134),
+    (240, 224, 190),
+    (60, 26, 30),
+    (24, 110, 118),
+    (226, 226, 230),
+    (196, 160, 96),
+    (250, 246, 236),
+    (160, 30, 90),
+    (20, 40, 50),
+)
 _PALE: tuple[Colour, ...] = (
-    (246, 243, 234), (238, 230, 210), (226, 210, 178), (244, 232, 190), (214, 222, 226),
-    (236, 214, 214), (216, 230, 206), (250, 240, 150),
-)  # fmt: skip
+    (246, 243, 234),
+    (238, 230, 210),
+    (226, 210, 178),
+    (244, 232, 190),
+    (214, 222, 226),
+    (236, 214, 214),
+    (216, 230, 206),
+    (250, 240, 150),
+)
 _FRONTS: tuple[Colour, ...] = (
-    (214, 200, 176), (168, 98, 76), (226, 222, 212), (150, 148, 144), (196, 168, 124),
-    (110, 124, 140), (180, 138, 120), (92, 86, 84),
-)  # fmt: skip
+    (214, 200, 176),
+    (168, 98, 76),
+    (226, 222, 212),
+    (150, 148, 144),
+    (196, 168, 124),
+    (110, 124, 140),
+    (180, 138, 120),
+    (92, 86, 84),
+)
 _DARK: tuple[Colour, ...] = ((30, 44, 38), (34, 36, 40), (26, 38, 56), (48, 30, 28))
 _LAMPS: tuple[Colour, ...] = (
-    (255, 214, 150), (255, 240, 220), (250, 90, 60), (120, 220, 160), (140, 180, 255),
-)  # fmt: skip
+    (255, 214, 150),
+    (255, 240, 220),
+    (250, 90, 60),
+    (120, 220, 160),
+    (140, 180, 255),
+)
 _METALS: tuple[Colour, ...] = ((150, 152, 154), (110, 112, 116), (176, 172, 164), (72, 74, 78))
 # Steps of a pixel in the corners of polygons, so that their edges are smooth.
 _BITS = 4
@@ -245,9 +282,17 @@ def vehicle(rng: Rng, height: int, width: int) -> Pixels:
 
 Scene = Callable[[Rng, int, int], Pixels]
 SCENES: tuple[Scene, ...] = (
-    sign, shop_front, package, road_sign, notice_board, light_box, street, shutter, blackboard,
+    sign,
+    shop_front,
+    package,
+    road_sign,
+    notice_board,
+    light_box,
+    street,
+    shutter,
+    blackboard,
     vehicle,
-)  # fmt: skip
+)
 
 
 # What scenes are put together from.
@@ -288,9 +333,12 @@ def _landscape(rng: Rng, height: int, width: int) -> Pixels:
 
 
 def _panel(
-    rng: Rng, image: Pixels, corners: Sequence[Point], colour: Colour | None = None,
+    rng: Rng,
+    image: Pixels,
+    corners: Sequence[Point],
+    colour: Colour | None = None,
     border: bool = True,
-) -> None:  # fmt: skip
+) -> None:
     """Draw a panel with a shadow, a rim of light and, mostly, a border and screws."""
     height, width, _ = image.shape
     colour = colour or base_colour(rng, _PAINTS)
@@ -345,8 +393,11 @@ def _decorate(rng: Rng, image: Pixels, front: Box) -> None:
     wide, tall = right - left, bottom - top
     if rng.integers(2):
         band = top + tall * _some(rng, 0, 70) // 100
-        _fill(image, (left, band, right, min(bottom, band + tall * _some(rng, 6, 26) // 100)),
-              base_colour(rng, _PAINTS))  # fmt: skip
+        _fill(
+            image,
+            (left, band, right, min(bottom, band + tall * _some(rng, 6, 26) // 100)),
+            base_colour(rng, _PAINTS),
+        )
     if rng.integers(3) == 0:
         centre = (left + wide * _some(rng, 15, 85) // 100, top + tall * _some(rng, 15, 85) // 100)
         cv2.circle(

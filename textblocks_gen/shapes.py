@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import cv2
 import numpy as np
 
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 from textblocks_gen.effects import Mask
 
 Contour = Sequence[tuple[float, float]]
@@ -20,9 +20,14 @@ _FAR = 9999.0
 
 # Points of a quarter of a circle, (cos, sin); constants, because functions differ by machine.
 _QUARTER = (
-    (1.0, 0.0), (0.9659258, 0.2588190), (0.8660254, 0.5), (0.7071068, 0.7071068),
-    (0.5, 0.8660254), (0.2588190, 0.9659258), (0.0, 1.0),
-)  # fmt: skip
+    (1.0, 0.0),
+    (0.9659258, 0.2588190),
+    (0.8660254, 0.5),
+    (0.7071068, 0.7071068),
+    (0.5, 0.8660254),
+    (0.2588190, 0.9659258),
+    (0.0, 1.0),
+)
 
 
 def rectangle(x0: float, y0: float, x1: float, y1: float, corner: float = 0.0) -> Contour:
@@ -70,9 +75,20 @@ def post(x: float, y: float, size: float) -> Shape:
 
 def arrow(x: float, y: float, size: float) -> Shape:
     """Return an arrow to the right."""
-    return [[(x + px * size, y + py * size) for px, py in (
-        (-1, -0.2), (0.15, -0.2), (0.15, -0.65), (1, 0), (0.15, 0.65), (0.15, 0.2), (-1, 0.2)
-    )]]  # fmt: skip
+    return [
+        [
+            (x + px * size, y + py * size)
+            for px, py in (
+                (-1, -0.2),
+                (0.15, -0.2),
+                (0.15, -0.65),
+                (1, 0),
+                (0.15, 0.65),
+                (0.15, 0.2),
+                (-1, 0.2),
+            )
+        ]
+    ]
 
 
 def arrow_back(x: float, y: float, size: float) -> Shape:
@@ -83,8 +99,7 @@ def arrow_back(x: float, y: float, size: float) -> Shape:
 def triangle(x: float, y: float, size: float) -> Shape:
     """Return a warning sign's triangle."""
     outer = [(x, y - size), (x + size, y + 0.8 * size), (x - size, y + 0.8 * size)]
-    return [outer, [(x + 0.62 * (px - x), y + 0.1 * size + 0.62 * (py - y))
-                    for px, py in outer]]  # fmt: skip
+    return [outer, [(x + 0.62 * (px - x), y + 0.1 * size + 0.62 * (py - y)) for px, py in outer]]
 
 
 def diamond(x: float, y: float, size: float) -> Shape:
@@ -94,9 +109,20 @@ def diamond(x: float, y: float, size: float) -> Shape:
 
 def shield(x: float, y: float, size: float) -> Shape:
     """Return a coat of arms."""
-    return [[(x + px * size, y + py * size) for px, py in (
-        (-0.8, -1), (0.8, -1), (0.8, 0.1), (0.45, 0.7), (0, 1), (-0.45, 0.7), (-0.8, 0.1)
-    )]]  # fmt: skip
+    return [
+        [
+            (x + px * size, y + py * size)
+            for px, py in (
+                (-0.8, -1),
+                (0.8, -1),
+                (0.8, 0.1),
+                (0.45, 0.7),
+                (0, 1),
+                (-0.45, 0.7),
+                (-0.8, 0.1),
+            )
+        ]
+    ]
 
 
 def box(x: float, y: float, size: float) -> Shape:
@@ -124,8 +150,19 @@ def roundel(x: float, y: float, size: float) -> Shape:
 
 
 FREE: tuple[Callable[[float, float, float], Shape], ...] = (
-    ring, disc, bar, post, arrow, arrow_back, triangle, diamond, shield, box, stripes, roundel,
-)  # fmt: skip
+    ring,
+    disc,
+    bar,
+    post,
+    arrow,
+    arrow_back,
+    triangle,
+    diamond,
+    shield,
+    box,
+    stripes,
+    roundel,
+)
 
 
 def draw_shape(shape: Shape, homography: Array, size: tuple[int, int]) -> Mask | None:
@@ -137,10 +174,12 @@ def draw_shape(shape: Shape, homography: Array, size: tuple[int, int]) -> Mask |
         weights = [g * x + h * y + i for x, y in contour]
         if min(weights) <= 0:
             return None  # beyond the horizon
-        put.append([
-            ((a * x + b * y + c) / w, (d * x + e * y + f) / w)
-            for (x, y), w in zip(contour, weights, strict=True)
-        ])  # fmt: skip
+        put.append(
+            [
+                ((a * x + b * y + c) / w, (d * x + e * y + f) / w)
+                for (x, y), w in zip(contour, weights, strict=True)
+            ]
+        )
     xs, ys = [x for x, _ in put[0]], [y for _, y in put[0]]
     for contour in put[1:]:
         xs += [x for x, _ in contour]

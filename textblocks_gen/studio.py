@@ -11,7 +11,7 @@ import numpy as np
 
 from fonts import Face, fingerprint, load
 from ivl_shards import UserError
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 from textblocks_gen.backgrounds import Grounds, Pool, make_pool
 from textblocks_gen.block import FACE_NAME, Lettering, make_vocabulary
 from textblocks_gen.effects import open_darkroom

@@ -20,7 +20,7 @@ from fonts.metrics import open_font
 from fonts.outlines import BROKEN
 from fonts.places import SEAL_BYTES, recall_mapped, remember
 from ivl_shards.errors import UserError
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 
 _VERSION = 4
 # Polygons keep this close, in pixels, to the outlines of the largest text. Finer shows nowhere,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 from textblocks_gen.raster import Place, rise
 
 _NEWLINE = 10
@@ -112,9 +112,13 @@ def _parse(codes: Array, index: Array, lines: int) -> tuple[Array, Array, Array,
 
 @njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _set_lines(
-    ids: Array, starts: Array, owners: Array, metrics: Metrics, setting: Setting,
+    ids: Array,
+    starts: Array,
+    owners: Array,
+    metrics: Metrics,
+    setting: Setting,
     out: tuple[Array, Array, Array],
-) -> Array:  # fmt: skip
+) -> Array:
     """Set each line at the origin, kerned; return the horizontal pixels an em of each.
 
     ids (n,): characters of all lines; starts (L + 1,): the first of each line; owners (n,): the

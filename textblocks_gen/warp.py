@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 from textblocks_gen.geometry import page_to_quad, turn_points
 from textblocks_gen.look import Bend
 from textblocks_gen.raster import STRAIGHT
@@ -62,9 +62,12 @@ def draw_warp(
 
 @njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def place_page(
-    size: tuple[float, float], room: tuple[float, float], warp: tuple[float, float, float],
-    side: int, at: tuple[float, float],
-) -> Array:  # fmt: skip
+    size: tuple[float, float],
+    room: tuple[float, float],
+    warp: tuple[float, float, float],
+    side: int,
+    at: tuple[float, float],
+) -> Array:
     """Return where the corners of a page lie in the image, (4, 2).
 
     warp: degrees, shear, and by how much one side is shortened. at: from 0 to 1, across and down.

@@ -58,9 +58,12 @@ def choose_words(recipe: TextRecipe, lexicon: Path | None, text: Path | None) ->
             raise UserError(f"{place}: {left_out}; use a larger --size or other words")
         warnings.append(f"{place}: {left_out}")
     return Words(
-        words, bool(text), fingerprint_of(words, running=bool(text)), len(known) - len(decent),
+        words,
+        bool(text),
+        fingerprint_of(words, running=bool(text)),
+        len(known) - len(decent),
         tuple(warnings),
-    )  # fmt: skip
+    )
 
 
 def _in_charset(recipe: TextRecipe, words: tuple[str, ...], place: str) -> tuple[str, ...]:

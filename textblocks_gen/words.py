@@ -4,19 +4,72 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 from textblocks_gen.recipe import TextRecipe
 
 PUNCTUATION = ",.;:!?"
 DIGITS = "0123456789"
 # Patterns of what signs say beside words; 0 stands for any digit, 1 for any but 0.
 CODES = (
-    "$1.00", "$10", "$10.00", "10%", "-10%", "1:00", "10:00", "10.00", "1am", "10pm", "1-10",
-    "100-0000", "000-000-0000", "(100)", "#1", "#10", "No.1", "A10", "B1000", "M1", "1st", "10th",
-    "20mph", "10kg", "100m", "1000ml", "24h", "24/7", "1/10", "10+", "&", "+", "Mr.", "Dr.", "St.",
-    "Rd.", "Ltd", "Ltd.", "Co.", "Inc.", "e.g.", "PO", "TV", "UK", "USA", "VAT", "A&E", "B&B",
-    "R&D", "Q&A", "DVD", "PIN", "OK", "T-10", "H10", "1A", "10B", "C/O",
-)  # fmt: skip
+    "$1.00",
+    "$10",
+    "$10.00",
+    "10%",
+    "-10%",
+    "1:00",
+    "10:00",
+    "10.00",
+    "1am",
+    "10pm",
+    "1-10",
+    "100-0000",
+    "000-000-0000",
+    "(100)",
+    "#1",
+    "#10",
+    "No.1",
+    "A10",
+    "B1000",
+    "M1",
+    "1st",
+    "10th",
+    "20mph",
+    "10kg",
+    "100m",
+    "1000ml",
+    "24h",
+    "24/7",
+    "1/10",
+    "10+",
+    "&",
+    "+",
+    "Mr.",
+    "Dr.",
+    "St.",
+    "Rd.",
+    "Ltd",
+    "Ltd.",
+    "Co.",
+    "Inc.",
+    "e.g.",
+    "PO",
+    "TV",
+    "UK",
+    "USA",
+    "VAT",
+    "A&E",
+    "B&B",
+    "R&D",
+    "Q&A",
+    "DVD",
+    "PIN",
+    "OK",
+    "T-10",
+    "H10",
+    "1A",
+    "10B",
+    "C/O",
+)
 # Room for a word in the text of its line, in bytes of UTF-8; with a mark and a space it is 48.
 WORD_BYTES = 46
 _MOST_LETTERS = 44

@@ -8,7 +8,7 @@ import numpy as np
 from icdar_blocks import PUBLISHED, Word, words_to_lines
 from icdar_blocks.words import Box
 from ivl_shards import Sample
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 
 # Of a word's area that must lie in the lines of a block for it to belong there. Detectors draw
 # wider boxes than the truth has, so it is not much.

@@ -22,7 +22,7 @@ from benchmark.baselines.recogniser import INSTALL, require_extra
 from icdar_blocks import Word
 from icdar_blocks.words import Box, around
 from ivl_shards import UserError
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 
 
 @dataclass(frozen=True)

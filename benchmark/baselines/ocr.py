@@ -16,17 +16,17 @@ from rapidfuzz.distance import Levenshtein
 from benchmark.baselines.association import associate, piece_lines, scene_lines, word_lines
 from benchmark.baselines.engines import ENGINES, Engine
 from benchmark.bench import open_test
-from benchmark.decoding import Decoding, lexicon_words
-from benchmark.evaluation import Evaluation, score, true_answer
-from benchmark.run import surroundings
+from benchmark.evaluation.decoding import Decoding, lexicon_words
+from benchmark.evaluation.scores import Evaluation, score, true_answer
 from benchmark.tasks import Task
 from benchmark.tasks.icdar_blocks import find_scenes
+from benchmark.training.run_folder import surroundings
 from icdar_blocks.picture import read_picture
 from icdar_blocks.scenes import read_split
 from ivl_shards import Sample, UserError
+from ivl_shards.format.reader import Dataset
+from ivl_shards.generation.recipe import require
 from ivl_shards.progress import show_progress
-from ivl_shards.reader import Dataset
-from ivl_shards.recipe import require
 
 PLACES = ("scenes", "blocks")
 """What a baseline can be run on; the first is usual for tasks that have it."""
@@ -38,9 +38,15 @@ Found = Iterator[tuple[int, list[str]]]
 
 
 def evaluate_ocr(
-    name: str, place: str | None, task: Task, counts: tuple[int, ...] | None, n: int, data: Path,
-    decoding: Decoding, quiet: bool,
-) -> dict[str, Any]:  # fmt: skip
+    name: str,
+    place: str | None,
+    task: Task,
+    counts: tuple[int, ...] | None,
+    n: int,
+    data: Path,
+    decoding: Decoding,
+    quiet: bool,
+) -> dict[str, Any]:
     """Return the result of a baseline on the test blocks, or on `n` of each of other lengths."""
     places = _TASKS.get(task.name)
     if places is None:

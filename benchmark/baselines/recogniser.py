@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 
 from ivl_shards import UserError
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 
 INSTALL = "pip install 'ivl[ocr]'"
 """How the extra is installed."""

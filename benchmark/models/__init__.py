@@ -14,9 +14,9 @@ from benchmark.models.line_reader import ROWS, STRIDES
 from benchmark.models.photo_counter import PhotoCounter
 from benchmark.models.reader import build_reader
 from benchmark.options import Option, check_options, choice, flag, like, number, whole, wholes
-from benchmark.presets import PRESETS, TRAINING_OPTIONS
 from benchmark.tasks import Task
 from benchmark.tasks.text_blocks import ALPHABETS
+from benchmark.training.presets import PRESETS, TRAINING_OPTIONS
 from ivl_shards import UserError
 from ivl_shards.errors import did_you_mean
 
@@ -44,19 +44,31 @@ ABOUT = {
 
 _INIT = choice("gaussian", "scaled", "own")
 _COUNTER = {
-    "sigma": number(0.1, 100), "jitter": number(0, 100), "stop_share": number(0, 1000),
+    "sigma": number(0.1, 100),
+    "jitter": number(0, 100),
+    "stop_share": number(0, 1000),
     "every": flag(),
-}  # fmt: skip
+}
 _PHOTO_FIELDS = wholes(3, 2, 64)
 _SHRINK = {"shrink": whole(1, 16)}
 _LINE_READER = {
-    "jitter": number(0, 100), "error": number(0, 10), "strides": STRIDES,
-    "finder": whole(2, 1024), "step": whole(1, 1024), "rows": ROWS, "extent": number(0, 1000),
-    "columns": whole(16, 4096), "reader": wholes(5, 1, 2048), "hidden": whole(1, 4096),
-    "momentum": number(0, 1), "along": number(0, 100), "squeeze": number(0.25, 4),
-    "layers": choice("plain", "residual"), "alphabet": choice(*ALPHABETS),
+    "jitter": number(0, 100),
+    "error": number(0, 10),
+    "strides": STRIDES,
+    "finder": whole(2, 1024),
+    "step": whole(1, 1024),
+    "rows": ROWS,
+    "extent": number(0, 1000),
+    "columns": whole(16, 4096),
+    "reader": wholes(5, 1, 2048),
+    "hidden": whole(1, 4096),
+    "momentum": number(0, 1),
+    "along": number(0, 100),
+    "squeeze": number(0.25, 4),
+    "layers": choice("plain", "residual"),
+    "alphabet": choice(*ALPHABETS),
     "scales": choice("one", "many"),
-}  # fmt: skip
+}
 _BLOCK_READER = {
     **{name: option for name, option in _LINE_READER.items() if name not in ("jitter", "extent")},
     "state": whole(1, 4096),

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from benchmark.data import Batch, ReadingBatch, spell
+from benchmark.data.batches import Batch, ReadingBatch, spell
 from benchmark.models.attention import POSITIONS, positions
 from benchmark.models.contract import Model
 from benchmark.models.ctc import BLANK, greedy_texts
@@ -56,9 +56,15 @@ class BlockReader(Model):
     """Parts that may begin with a trained line reader's, and what they are called there."""
 
     def __init__(
-        self, channels: int, alphabet: str, state: int = 128, step: int = 16,
-        error: float = 0.055, along: float = 2.0, **size: Any,
-    ) -> None:  # fmt: skip
+        self,
+        channels: int,
+        alphabet: str,
+        state: int = 128,
+        step: int = 16,
+        error: float = 0.055,
+        along: float = 2.0,
+        **size: Any,
+    ) -> None:
         """`state` is the size of the LSTM's, `step` the channels of what the attention makes of it
         and the image; `error` and `along` are those of the line reader."""
         super().__init__()
@@ -86,8 +92,9 @@ class BlockReader(Model):
         losses, found = batch.images.new_zeros(len(images)), []
         for t in range(int(batch.lengths.max()) + 1):
             looked = self.attention(seen, state)
-            wanted = functional.interpolate((steps == t + 1).float(), looked.scores.shape[1:],
-                                            mode="area")[:, 0]  # fmt: skip
+            wanted = functional.interpolate(
+                (steps == t + 1).float(), looked.scores.shape[1:], mode="area"
+            )[:, 0]
             where = entropy(looked.scores, wanted, reduction="none").mean((1, 2))
             ended = entropy(looked.end, (batch.lengths == t).to(looked.end), reduction="none")
             losses = losses + (where * _CELLS + ended) * (batch.lengths >= t)
@@ -120,9 +127,14 @@ class BlockReader(Model):
             characters, frames = self.reader(self._cut(images[image[rows]], band[rows]))
             wanted = torch.cat([labels[row] for row in rows.tolist()]).to(images.device)
             loss = functional.ctc_loss(
-                characters.transpose(0, 1), wanted, frames, counts[rows],
-                blank=BLANK, reduction="none", zero_infinity=True,
-            )  # fmt: skip
+                characters.transpose(0, 1),
+                wanted,
+                frames,
+                counts[rows],
+                blank=BLANK,
+                reduction="none",
+                zero_infinity=True,
+            )
             losses = losses.index_add(0, image[rows], loss)
         characters_of = torch.zeros_like(losses).index_add(0, image, counts.to(losses))
         return losses / characters_of.clamp(min=1)

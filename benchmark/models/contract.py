@@ -12,7 +12,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from benchmark.data import Batch
+from benchmark.data.batches import Batch
 from benchmark.models.strips import Band
 from benchmark.tasks import Answer
 from benchmark.tasks.task import Kind
@@ -64,7 +64,7 @@ class InductiveModel(Model):
     @torch.no_grad()
     def predict(self, images: Tensor) -> list[Answer]:
         """The loop, to its end."""
-        from benchmark.inference import run_loop  # it needs this module
+        from benchmark.evaluation.inductive_loop import run_loop  # it needs this module
 
         traces = run_loop(self, images)
         if self.kind == "counting":

@@ -14,7 +14,7 @@ from torch.nn.functional import (
     relu,
 )
 
-from benchmark.data import Batch, CountingBatch
+from benchmark.data.batches import Batch, CountingBatch
 from benchmark.models.contract import InductiveModel, Step
 from benchmark.models.counting_encoders import DrawingEncoder, counting_encoder, whole
 from benchmark.models.layers import PlainUnit, initialise
@@ -146,9 +146,14 @@ class FastCounter(LateCounter):
     """Ours for drawings."""
 
     def __init__(
-        self, channels: int, width: int = 48, sigma: float = 2.5, jitter: float = 1.5,
-        stop_share: float = 0.1, every: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        channels: int,
+        width: int = 48,
+        sigma: float = 2.5,
+        jitter: float = 1.5,
+        stop_share: float = 0.1,
+        every: bool = True,
+    ) -> None:
         super().__init__(sigma, jitter, stop_share, every)
         self.encoder = DrawingEncoder(channels, width)
         self.join = nn.Conv2d(width, width, 3, padding=1)

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, interpolate, pad, relu
 
+from benchmark.models.equivariant import PLAIN, TURNED, TurnedConv, TurnedNorm, TurnedUnit
 from benchmark.models.layers import PlainUnit, ResidualUnit, grey
-from benchmark.models.turned import PLAIN, TURNED, TurnedConv, TurnedNorm, TurnedUnit
 
 _DILATIONS = (1, 1, 2, 2, 4, 4)
 _AROUND = 9  # times four pixels: over these the contrast of a photograph is measured
@@ -62,10 +62,13 @@ class PhotoEncoder(nn.Module):
             TurnedUnit(middle, alone=middle // 2),
         )
         self.far = nn.Sequential(
-            nn.ReLU(), TurnedConv(TURNED, middle, far, 4, 2, bias=True),
+            nn.ReLU(),
+            TurnedConv(TURNED, middle, far, 4, 2, bias=True),
             *(TurnedUnit(far, dilation) for dilation in (1, 2, 1, 2)),
-            TurnedNorm(far), nn.ReLU(), TurnedConv(TURNED, far, middle, 1, bias=True),
-        )  # fmt: skip
+            TurnedNorm(far),
+            nn.ReLU(),
+            TurnedConv(TURNED, far, middle, 1, bias=True),
+        )
         self.last = nn.Sequential(TurnedUnit(middle), TurnedNorm(middle), nn.ReLU())
 
     def forward(self, images: Tensor) -> Tensor:

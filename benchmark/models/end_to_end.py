@@ -11,15 +11,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, binary_cross_entropy_with_logits, cross_entropy
 
-from benchmark.data import Batch, CountingBatch, ReadingBatch
+from benchmark.data.batches import Batch, CountingBatch, ReadingBatch
 from benchmark.models.attention import POSITIONS, AttentionLstm, flat, positions
 from benchmark.models.block_reader import BlockReader
 from benchmark.models.contract import Model
 from benchmark.models.counting_encoders import DrawingEncoder, PhotoEncoder, counting_encoder
+from benchmark.models.equivariant import WAYS
 from benchmark.models.layers import initialise
 from benchmark.models.reader import TOY, PaperSize, text_alphabet, text_size, wide_toy_encoder
 from benchmark.models.tokens import Tokens, pad
-from benchmark.models.turned import WAYS
 from benchmark.tasks import Answer, Task
 from benchmark.tasks.task import Kind
 

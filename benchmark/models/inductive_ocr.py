@@ -11,16 +11,16 @@ import numpy as np
 from torch import Tensor
 
 from benchmark.baselines.recogniser import Recogniser
-from benchmark.data import Batch
-from benchmark.fit import fit
+from benchmark.data.batches import Batch
+from benchmark.data.letterbox import fit
 from benchmark.models.contract import Model, Step
 from benchmark.models.line_reader import LineReader
 from benchmark.models.strips import Band, band_quads
-from benchmark.page_reading import read_views
+from benchmark.reading.pages import read_views
 from benchmark.tasks import Answer
 from benchmark.tasks.task import Kind
 from ivl_shards import UserError
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 
 INDUCTIVE_OCR = "inductive-ocr"
 """Its name on the command line."""

@@ -22,18 +22,30 @@ class BatchNorm(_BatchNorm):
         if self.training:
             self.num_batches_tracked += 1
         return normalised(
-            x, self.running_mean, self.running_var, self.weight, self.bias, self.training,
-            self.momentum, self.eps,
-        )  # fmt: skip
+            x,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training,
+            self.momentum,
+            self.eps,
+        )
 
     def _check_input_dim(self, input: Tensor) -> None:
         """Any will do."""
 
 
 def normalised(
-    x: Tensor, mean: Tensor, variance: Tensor, weight: Tensor, bias: Tensor, training: bool,
-    momentum: float = 0.1, eps: float = 1e-5,
-) -> Tensor:  # fmt: skip
+    x: Tensor,
+    mean: Tensor,
+    variance: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    training: bool,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
     """Maps of mean 0 and variance 1 in each channel, scaled and shifted; by the given statistics,
     or in training by those of the batch, which the given ones follow."""
     if not (training and dist.is_initialized() and dist.get_world_size() > 1):

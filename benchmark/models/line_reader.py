@@ -21,7 +21,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn import functional
 
-from benchmark.data import Batch, ReadingBatch, image_batch, spell
+from benchmark.data.batches import Batch, ReadingBatch, image_batch, spell
 from benchmark.models.contract import InductiveModel, Step
 from benchmark.models.ctc import BLANK, certainty, greedy_texts
 from benchmark.models.layers import BatchNorm, grey
@@ -41,7 +41,7 @@ from benchmark.models.strips import (
 from benchmark.options import Option, whole, wholes
 from benchmark.tasks.task import Kind
 from ivl_shards import UserError
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 
 # A line covers some hundredths of an image, so the mean loss over its cells is small.
 _CELLS = 20.0
@@ -103,9 +103,14 @@ class LineReader(InductiveModel):
     encoder_parts: ClassVar[dict[str, str]] = {"reader": "reader"}
 
     def __init__(
-        self, channels: int, alphabet: str, jitter: float = 1.3, error: float = 0.06,
-        along: float = 1.0, **size: Any,
-    ) -> None:  # fmt: skip
+        self,
+        channels: int,
+        alphabet: str,
+        jitter: float = 1.3,
+        error: float = 0.06,
+        along: float = 1.0,
+        **size: Any,
+    ) -> None:
         """`jitter` moves the memory's edges in training, in pixels; `error` where lines are cut
         out, over their height, `along` times as much along the line and in its height: both as
         the model's own mistakes will at the time of reading."""
@@ -209,8 +214,10 @@ class LineReader(InductiveModel):
         number = {symbol: k for k, symbol in enumerate(self.alphabet, 1)}
         labels = [[number[c] for c in texts[i][k]] for i, k in pairs]
         counts = torch.tensor([len(line) for line in labels], device=device)
-        drawn = [rng.normal(0, self.errors, (len(t), 5)) for rng, t in
-                 zip(batch.rngs, texts, strict=True)]  # fmt: skip
+        drawn = [
+            rng.normal(0, self.errors, (len(t), 5))
+            for rng, t in zip(batch.rngs, texts, strict=True)
+        ]
         errors = torch.from_numpy(np.concatenate(drawn)).to(batch.images)
         quads = torch.cat([q[: len(t)] for q, t in zip(corners, texts, strict=True)])
         true = quad_bands(quads)
@@ -223,9 +230,14 @@ class LineReader(InductiveModel):
             characters, frames = self.reader(strips)  # (n, L, V), (n,)
             wanted = torch.tensor([c for r in rows.tolist() for c in labels[r]], device=device)
             loss = functional.ctc_loss(
-                characters.transpose(0, 1), wanted, frames, counts[rows],
-                blank=BLANK, reduction="none", zero_infinity=True,
-            )  # fmt: skip
+                characters.transpose(0, 1),
+                wanted,
+                frames,
+                counts[rows],
+                blank=BLANK,
+                reduction="none",
+                zero_infinity=True,
+            )
             losses = losses.index_add(0, image[rows], loss)
         characters_of = torch.zeros_like(losses).index_add(0, image, counts.to(losses))
         return losses / characters_of.clamp(min=1)

@@ -44,10 +44,11 @@ def strongest_peak(maps: Tensor) -> Peak:
     y, x = place // width, place % width
     index = torch.arange(n, device=maps.device)
     return Peak(
-        torch.stack([x + 0.5 + _lean(maps, index, y, x, 0, 1),
-                     y + 0.5 + _lean(maps, index, y, x, 1, 0)], 1),
+        torch.stack(
+            [x + 0.5 + _lean(maps, index, y, x, 0, 1), y + 0.5 + _lean(maps, index, y, x, 1, 0)], 1
+        ),
         maps[index, y, x],
-    )  # fmt: skip
+    )
 
 
 def _lean(maps: Tensor, index: Tensor, y: Tensor, x: Tensor, dy: int, dx: int) -> Tensor:

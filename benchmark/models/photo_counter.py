@@ -10,7 +10,7 @@ from torch.nn.functional import interpolate, max_pool2d
 from benchmark.models.contract import Step
 from benchmark.models.counter import LateCounter, enlarged
 from benchmark.models.counting_encoders import PhotoEncoder
-from benchmark.models.turned import FOLDED, TURNED, WAYS, Fold, TurnedConv, TurnedPlainUnit
+from benchmark.models.equivariant import FOLDED, TURNED, WAYS, Fold, TurnedConv, TurnedPlainUnit
 
 # Where it was not trained a counter is less sure of what is there, by how much depends on the
 # photograph, and what is none is taken for something with little certainty everywhere. So a peak
@@ -35,9 +35,16 @@ class PhotoCounter(LateCounter):
     fold: ClassVar[int] = 8
 
     def __init__(
-        self, channels: int, fields: Sequence[int], step: int, reach: int, sigma: float = 2.5,
-        jitter: float = 1.5, stop_share: float = 0.1, every: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        channels: int,
+        fields: Sequence[int],
+        step: int,
+        reach: int,
+        sigma: float = 2.5,
+        jitter: float = 1.5,
+        stop_share: float = 0.1,
+        every: bool = True,
+    ) -> None:
         """`fields` of the encoder's maps, and of what is done at every `step`; a mark in the
         memory is seen from 8 · reach + 4 pixels away."""
         super().__init__(sigma, jitter, stop_share, every)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, interpolate
 
-from benchmark.data import Batch, ReadingBatch
+from benchmark.data.batches import Batch, ReadingBatch
 from benchmark.models.attention import AttentionLstm, flat
 from benchmark.models.contract import InductiveModel, Step
 from benchmark.models.drn import drn_encoder
@@ -71,9 +71,11 @@ def text_size(shrink: int = 1) -> PaperSize:
     """The sizes of section 4.1; with `shrink`, so many times fewer of everything."""
     return PaperSize(
         lambda inputs: drn_encoder(inputs, shrink),
-        features=512 // shrink, state=1024 // shrink, embedding=512 // shrink,
+        features=512 // shrink,
+        state=1024 // shrink,
+        embedding=512 // shrink,
         update=128 // shrink,
-    )  # fmt: skip
+    )
 
 
 class PaperReader(InductiveModel):
@@ -83,9 +85,14 @@ class PaperReader(InductiveModel):
     kind: ClassVar[Kind] = "reading"
 
     def __init__(
-        self, channels: int, alphabet: str, size: PaperSize = TOY, gamma: float = 0.001,
-        init: str = "gaussian", jitter: float = 0.0,
-    ) -> None:  # fmt: skip
+        self,
+        channels: int,
+        alphabet: str,
+        size: PaperSize = TOY,
+        gamma: float = 0.001,
+        init: str = "gaussian",
+        jitter: float = 0.0,
+    ) -> None:
         """`jitter` moves the memory's edges in training, in pixels; the paper speaks of none."""
         super().__init__()
         self.gamma, self.jitter = gamma, jitter
@@ -94,10 +101,12 @@ class PaperReader(InductiveModel):
         self.decoder = AttentionLstm(size.features, len(self.tokens), size.state, size.embedding)
         self.say = nn.Linear(size.state, len(self.tokens))
         self.delta = nn.Sequential(
-            nn.Conv2d(size.features + 1, size.update, 3, padding=1), nn.ReLU(),
-            nn.Conv2d(size.update, size.update, 3, padding=1), nn.ReLU(),
+            nn.Conv2d(size.features + 1, size.update, 3, padding=1),
+            nn.ReLU(),
+            nn.Conv2d(size.update, size.update, 3, padding=1),
+            nn.ReLU(),
             nn.Conv2d(size.update, 1, 1),
-        )  # fmt: skip
+        )
         initialise(self, init)
 
     def encode(self, images: Tensor) -> Tensor:

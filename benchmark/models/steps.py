@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmark.data import CountingBatch, ReadingBatch
+from benchmark.data.batches import CountingBatch, ReadingBatch
 from benchmark.models.peaks import draw_peaks
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 
 # Where the middle of an object is can be told to the same fraction of a pixel up to this size,
 # and to the same fraction of its size beyond.

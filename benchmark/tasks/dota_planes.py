@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.tasks.aerial import Scene, another_photograph
+from benchmark.data.augmentation import Scene, another_photograph
 from benchmark.tasks.task import Part, Task
 from ivl_shards import Sample, UserError
-from ivl_shards.reader import Dataset
+from ivl_shards.format.reader import Dataset
 
 _IMAGES = 100  # the paper trains on crops of so many
 
@@ -18,9 +18,12 @@ def make(part: Part, seed: int, out: Path, data: Path) -> None:
     from dota_crops import DotaRecipe, generate  # imports shapely: needed for new data alone
 
     recipe = DotaRecipe(
-        part.counts, part.total, seed=seed, split=part.split,
+        part.counts,
+        part.total,
+        seed=seed,
+        split=part.split,
         images=_IMAGES if part.split == "train" else None,
-    )  # fmt: skip
+    )
     generate(recipe, out, root=find_images(data))
 
 

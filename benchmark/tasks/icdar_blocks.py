@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.metrics import spot_words
-from benchmark.tasks.canvas import SIZE, fit_scale, lay, step_map
-from benchmark.tasks.light import other_light
+from benchmark.data.augmentation import other_light
+from benchmark.data.letterbox import SIZE, fit_scale, lay, step_map
+from benchmark.evaluation.metrics import spot_words
 from benchmark.tasks.task import Part, Task
 from benchmark.tasks.text_blocks import ALPHABET, line_quads, line_texts
 from icdar_blocks import generate, group_split, plan_dataset
 from ivl_shards import Sample, UserError
-from ivl_shards.reader import Dataset
-from ivl_shards.schema import Array
+from ivl_shards.format.reader import Dataset
+from ivl_shards.format.schema import Array
 
 ZOOMS = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4)
 """Sizes in which blocks are read, over the largest that fits."""

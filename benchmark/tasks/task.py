@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from benchmark.metrics import Words, match_words
+from benchmark.evaluation.metrics import Words, match_words
 from ivl_shards import Sample
-from ivl_shards.reader import Dataset
-from ivl_shards.schema import Array
+from ivl_shards.format.reader import Dataset
+from ivl_shards.format.schema import Array
 
 Kind = Literal["reading", "counting"]
 # What a model answers for one image: the lines it read, or how many objects it counted.
@@ -31,7 +31,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Task:
-    """One dataset to train and test on. `benchmark.data` makes its batches."""
+    """One dataset to train and test on. `benchmark.data.batches` makes its batches."""
 
     name: str
     title: str
@@ -43,8 +43,8 @@ class Task:
     channels: int
     """Of the images: 1 or 3."""
     metrics: tuple[str, ...]
-    """What is measured, in per cent: names of `benchmark.evaluation.METRICS`; the first is the
-    one to name if there is room for one."""
+    """What is measured, in per cent: names of `benchmark.evaluation.scores.METRICS`; the first is
+    the one to name if there is room for one."""
     make: Callable[[Part, int, Path, Path], None]
     """Part, seed, the file to write, the folder of the data → the dataset is there."""
     synthetic: Part | None = None

@@ -4,9 +4,9 @@ from pathlib import Path
 from string import ascii_letters, digits, punctuation
 from typing import Any
 
-from benchmark.tasks.canvas import SIZE
+from benchmark.data.letterbox import SIZE
 from benchmark.tasks.task import Part, Task
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 
 LETTERS = " " + ascii_letters
 """What the lexicon's words are written with, in capitals or not."""

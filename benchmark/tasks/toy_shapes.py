@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.tasks.task import Part, Task
-from ivl_shards.schema import Array
+from ivl_shards.format.schema import Array
 from shapes_gen import ToyRecipe, generate
 
 # One letter for each class of the dataset, in its order: square, triangle, circle; large ones

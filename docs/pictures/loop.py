@@ -11,8 +11,8 @@ from stand_ins import face
 
 import textblocks_gen
 from benchmark.bench import find_weights, load_reader
-from benchmark.data import make_batch
-from benchmark.report.recording import Recording, record_loop
+from benchmark.data.batches import make_batch
+from benchmark.results.report.recording import Recording, record_loop
 from ivl_shards import Sample, open_dataset
 from textblocks_gen import TextRecipe
 

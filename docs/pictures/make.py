@@ -25,8 +25,8 @@ import shapes_gen
 import textblocks_gen
 from dota_crops import DotaRecipe
 from ivl_shards import Dataset, Sample, open_dataset
-from ivl_shards.outlines import Outlines, find_outlines
-from ivl_shards.sheet import draw_outlines, step_colour
+from ivl_shards.format.outlines import Outlines, find_outlines
+from ivl_shards.inspect.sheet import draw_outlines, step_colour
 from shapes_gen import ColouredRecipe, ToyRecipe
 from textblocks_gen import TextRecipe
 

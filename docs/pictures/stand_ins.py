@@ -14,9 +14,17 @@ from PIL.ImageFont import FreeTypeFont
 
 # Half of an airplane from nose to tail, x to its right and y ahead, in lengths of the fuselage.
 _HALF = [
-    (0.0, 0.5), (0.035, 0.44), (0.045, 0.14), (0.46, -0.1), (0.46, -0.17), (0.045, -0.06),
-    (0.035, -0.36), (0.16, -0.45), (0.16, -0.5), (0.0, -0.46),
-]  # fmt: skip
+    (0.0, 0.5),
+    (0.035, 0.44),
+    (0.045, 0.14),
+    (0.46, -0.1),
+    (0.46, -0.17),
+    (0.045, -0.06),
+    (0.035, -0.36),
+    (0.16, -0.45),
+    (0.16, -0.5),
+    (0.0, -0.46),
+]
 _PLANE = np.array(_HALF + [(-x, y) for x, y in _HALF[-2:0:-1]])
 _SHIFT = 4  # OpenCV's fixed-point coordinates: sixteenths of a pixel
 
@@ -27,9 +35,10 @@ _SIGNS = {
     "Harbour café\nopen daily\nfrom nine": ("#f2ead8", "#5b2a1a"),
     "Please keep\nthis gate closed\nat all times\nthank you": ("#f4c318", "#181818"),
     "Reading room\nfirst floor\nPrints and maps\nsecond floor\nLecture hall\nthird floor": (
-        "#23395d", "#f4f4f4",
+        "#23395d",
+        "#f4f4f4",
     ),
-}  # fmt: skip
+}
 
 
 def draw_airport(root: Path, split: str, seed: int) -> None:

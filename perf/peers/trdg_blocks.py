@@ -22,11 +22,19 @@ def line_of_text(words: list[str], fonts: list[str], backgrounds: str) -> Image.
     while True:  # it gives nothing where text and ground are alike; it costs little then
         text = " ".join(random.choices(words, k=random.randint(3, 5)))
         lines = GeneratorFromStrings(
-            [text], fonts=fonts, size=random.randint(*LINE), width=SIZE, margins=(0, 5, 0, 5),
-            skewing_angle=1, random_skew=True, text_color="#000000,#ffffff",
-            alignment=random.randint(0, 2), background_type=3, image_dir=backgrounds,
+            [text],
+            fonts=fonts,
+            size=random.randint(*LINE),
+            width=SIZE,
+            margins=(0, 5, 0, 5),
+            skewing_angle=1,
+            random_skew=True,
+            text_color="#000000,#ffffff",
+            alignment=random.randint(0, 2),
+            background_type=3,
+            image_dir=backgrounds,
             word_split=True,  # word by word; letter by letter, as by default, takes twice the time
-        )  # fmt: skip
+        )
         image, _ = next(lines)
         if image is not None:
             return image

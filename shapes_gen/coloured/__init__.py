@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ivl_shards import Generator, Sample
-from ivl_shards.generator import drawn_samples
+from ivl_shards.generation.generator import drawn_samples
 from shapes_gen.coloured.about import NAME, about
 from shapes_gen.coloured.recipe import ColouredRecipe
 from shapes_gen.coloured.render import render, schema, size

@@ -3,7 +3,7 @@
 import shlex
 
 from ivl_shards import About
-from ivl_shards.command import drawing, knobs
+from ivl_shards.generation.knobs import drawing, knobs
 from shapes_gen.coloured.recipe import ColouredRecipe
 
 NAME = "shapes-gen coloured"
@@ -24,8 +24,6 @@ LIMITS = (
 
 def about(recipe: ColouredRecipe, source: None) -> About:
     """Title, description, command, and limits; nothing in it is other people's."""
-    own = knobs(
-        recipe, "size", "spacing", "contrast", "sigma", radius=("smallest", "largest")
-    )  # fmt: skip
+    own = knobs(recipe, "size", "spacing", "contrast", "sigma", radius=("smallest", "largest"))
     command = shlex.join([*NAME.split(), *drawing(recipe), *own])
     return About("Coloured Shapes", DESCRIPTION, command, limits=LIMITS)

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from ivl_shards import Recipe
-from ivl_shards.recipe import require
+from ivl_shards.generation.recipe import require
 
 # Random discs jam at about 0.55 of the area; up to here a layout is found after a few tries.
 _DENSEST = 0.38

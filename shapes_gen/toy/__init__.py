@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ivl_shards import Generator, Sample
-from ivl_shards.generator import drawn_samples
+from ivl_shards.generation.generator import drawn_samples
 from shapes_gen.toy.about import NAME, about
 from shapes_gen.toy.recipe import ToyRecipe
 from shapes_gen.toy.render import render, schema, size

@@ -3,7 +3,7 @@
 import shlex
 
 from ivl_shards import About
-from ivl_shards.command import drawing, knobs
+from ivl_shards.generation.knobs import drawing, knobs
 from shapes_gen.toy.recipe import ToyRecipe
 
 NAME = "shapes-gen toy"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ivl_shards import Recipe
-from ivl_shards.recipe import require
+from ivl_shards.generation.recipe import require
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from functools import lru_cache
 import numpy as np
 
 from ivl_shards import DEFLATE, Field, Sample, Schema
-from ivl_shards.memory import step_dtype, step_map
-from ivl_shards.schema import Array
+from ivl_shards.format.memory import step_dtype, step_map
+from ivl_shards.format.schema import Array
 from shapes_gen.toy.recipe import ToyRecipe, canvas
 
 SHAPES = ("square", "triangle", "circle")
@@ -65,9 +65,12 @@ def render(recipe: ToyRecipe, lines: int, rng: np.random.Generator) -> Sample:
 
     image = np.zeros((height, width), np.uint8)
     for label, side, x, y in zip(
-        labels.ravel().tolist(), sides.ravel().tolist(), left.ravel().tolist(),
-        top.ravel().tolist(), strict=True,
-    ):  # fmt: skip
+        labels.ravel().tolist(),
+        sides.ravel().tolist(),
+        left.ravel().tolist(),
+        top.ravel().tolist(),
+        strict=True,
+    ):
         image[y : y + side, x : x + side] = stamps[label]
 
     boxes = np.stack(

@@ -1,0 +1,1 @@
+"""From datasets to batches of tensors: generation of missing data, letterboxing, augmentation."""

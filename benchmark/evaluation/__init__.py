@@ -1,0 +1,1 @@
+"""From a model to scores: the inductive loop, decoding of texts, metrics."""

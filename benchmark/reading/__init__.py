@@ -1,0 +1,1 @@
+"""Reading pictures of a user: blocks of text, pages at several scales, whole photographs."""

@@ -1,0 +1,261 @@
+"""Model cards: what weights were trained on and for how long, what they reach, and their limits.
+
+Training and size are read from the weights themselves, scores and machine from results of theirs;
+trained/notes.toml holds what no file knows: data, limits and terms.
+"""
+
+import tomllib
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from benchmark.bench import load_model, packed_weights
+from benchmark.options import is_line, is_number
+from benchmark.results.tables import Row, in_table, markdown_table, read_results, result_row
+from benchmark.tasks import Task, find_task
+from benchmark.training.run_folder import Config, config_from_json
+from benchmark.training.weights import read_about
+from ivl_shards.generation.recipe import format_counts
+
+RESULTS = Path(__file__).parents[2] / "results"
+"""Results of the bundled weights, where the project is a repository."""
+_NOTES = Path(__file__).parents[1] / "trained" / "notes.toml"
+_UNKNOWN = "not stated"
+
+
+@dataclass(frozen=True)
+class Notes:
+    """What no file of a training knows."""
+
+    about: str = ""
+    """What the weights do, in a few words."""
+    data: str = _UNKNOWN
+    training: str = ""
+    """What the file of weights does not say about its training, if anything."""
+    limits: Sequence[str] = ()
+    terms: str = _UNKNOWN
+
+
+@dataclass(frozen=True)
+class Card:
+    """All there is to say about a file of weights."""
+
+    name: str
+    size: int
+    """In bytes."""
+    config: Config
+    parameters: int
+    seconds: float | None
+    """Of the training; None: the file does not say it."""
+    machine: str
+    notes: Notes
+    results: Sequence[dict[str, Any]]
+    """Those of these weights, the one of the training first."""
+
+    @property
+    def task(self) -> Task:
+        """The task that the weights were trained on."""
+        return find_task(self.config.task)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, without the training curves and the wrong answers of the results."""
+        scores = []
+        for result in self.results:
+            evaluation = result["evaluation"]
+            metrics = evaluation.get("metrics", {self.task.metric: evaluation["scores"]})
+            scores.append({"changes": result.get("changes", []), "metrics": metrics})
+        return {
+            "size": self.size,
+            "parameters": self.parameters,
+            "config": self.config.to_json(),
+            "seconds": self.seconds,
+            "machine": self.machine,
+            **asdict(self.notes),
+            "scores": scores,
+        }
+
+
+def read_card(
+    path: Path, results: Sequence[dict[str, Any]] = (), named: Collection[str] = ()
+) -> Card:
+    """Return the card of a file of weights, with those of some results that are of it.
+
+    `named` are models of third parties whose code may be imported; see `load_model`.
+    """
+    config, model = load_model(path, named)
+    about = read_about(path)
+    seconds = about["seconds"] if is_number(about.get("seconds"), 0, 1e12) else None
+    own = [result for result in results if _is_of(result, config, seconds)]
+    own.sort(key=lambda result: ("curve" not in result, bool(result.get("changes"))))
+    return Card(
+        name=path.stem if _is_bundled(path) else config.name,
+        size=path.stat().st_size,
+        config=config,
+        parameters=sum(p.numel() for p in model.parameters()),
+        seconds=seconds,
+        machine=_machine(about, own),
+        notes=bundled_notes(path, config.task),
+        results=own,
+    )
+
+
+def bundled_cards(folder: Path = RESULTS) -> list[Card]:
+    """Return the cards of the bundled weights, with the results in a folder."""
+    results = stored_results(folder)
+    return [read_card(path, results) for path in packed_weights()]
+
+
+def stored_results(folder: Path) -> list[dict[str, Any]]:
+    """Return the results in a folder; none where there is no such folder, as once installed."""
+    return read_results(folder) if any(folder.rglob("*.json")) else []
+
+
+def bundled_notes(path: Path, task: str = "") -> Notes:
+    """Return what is noted about a task's data, and about weights if they are bundled ones."""
+    notes = _noted()
+    own = notes["weights"].get(path.stem, {}) if _is_bundled(path) else {}
+    return Notes(**{**notes["tasks"].get(task, {}), **own})
+
+
+def _is_bundled(path: Path) -> bool:
+    return path.resolve() in {packed.resolve() for packed in packed_weights()}
+
+
+@cache
+def _noted() -> dict[str, Any]:
+    return tomllib.loads(_NOTES.read_text("utf-8"))
+
+
+def _is_of(result: dict[str, Any], config: Config, seconds: float | None) -> bool:
+    """Whether a result is of the same training as weights: it has its configuration and, where
+    both state it, took as long."""
+    if "training" not in result["config"]:  # an off-the-shelf reader
+        return False
+    took = result.get("training_seconds")
+    if took is not None and seconds is not None and abs(took - seconds) > 0.1:
+        return False
+    return config_from_json(result["config"], Path(config.name)) == config
+
+
+def _machine(about: dict[str, Any], results: Sequence[dict[str, Any]]) -> str:
+    """Return where weights were trained: as they say themselves, else as their result does."""
+    trained = [result["surroundings"] for result in results if "curve" in result]
+    stated = [about["surroundings"]] if isinstance(about.get("surroundings"), dict) else []
+    for around in stated + trained:
+        machine, threads = around.get("machine"), around.get("threads")
+        if is_line(machine) and is_number(threads, 1, 1e6):  # what files say is not relied on
+            return f"{machine}, {threads} thread{'s' * (threads != 1)}"
+    scored = [result.get("surroundings", {}).get("machine") for result in results]
+    where = next((f"; scored on {machine}" for machine in scored if machine), "")
+    return f"not stated by the weights{where}"
+
+
+def card_text(card: Card, heading: str = "#") -> str:
+    """Return a card as Markdown."""
+    task, config = card.task, card.config
+    lengths = f"{format_counts(task.train.counts)} {task.counted}"
+    facts = {
+        "Task": f"{task.title} (`{task.name}`): {task.kind} {task.counted}",
+        "Model": f"`{in_table(config.model)}`, preset `{in_table(config.preset)}`, "
+        f"seed {config.seed}; {card.parameters:,} parameters",
+        "Size": f"{card.size / 1e6:.1f} MB",
+        "Data": f"{card.notes.data} The task's training samples have {lengths}.",
+        "Training": f"{_training(config)} {card.notes.training}".strip(),
+        "Hours": _hours(card),
+        "Machine": in_table(card.machine),
+        "Terms": card.notes.terms,
+    }
+    about = card.notes.about
+    lines = [f"{heading} {in_table(card.name)}", ""]
+    lines += [f"{about[:1].upper()}{about[1:]}.", ""] if about else []
+    lines += ["| | |", "|---|---|", *(f"| {name} | {fact} |" for name, fact in facts.items())]
+    lines += ["", f"{heading}# Scores", "", *_scores(card)]
+    lines += ["", f"{heading}# Limits", "", *(f"- {limit}" for limit in card.notes.limits)]
+    return "\n".join(lines if card.notes.limits else [*lines, f"Limits are {_UNKNOWN}."])
+
+
+def _training(config: Config) -> str:
+    """Say how weights were trained."""
+    training = config.training
+    said = [
+        f"{training.steps:,} steps of {training.batch} samples "
+        f"({training.steps * training.batch:,} in all)",
+        f"{training.optimiser}, highest learning rate {training.rate:g}",
+        f"precision {training.precision}",
+    ]
+    if training.synthetic:
+        said.append(f"{training.synthetic:.0%} of the samples synthetic")
+    if training.choose:
+        said.append("the weights with the least validation loss")
+    if training.encoder:
+        said.append(f"encoder of `{in_table(training.encoder)}` to begin with")
+    if config.init:
+        said.append(f"begun with the weights of {in_table(config.init)}")
+    return "; ".join(said) + "."
+
+
+def _hours(card: Card) -> str:
+    if card.seconds is None:
+        return _UNKNOWN
+    begun = card.config.init or card.config.training.encoder
+    without = ", without the training of the weights that it began with" if begun else ""
+    return f"{card.seconds / 3600:.2f}{without}"
+
+
+def _scores(card: Card) -> list[str]:
+    rows = _rows(card.task, card.results)
+    if not rows:
+        return ["No result of these weights is stored."]
+    head = (
+        f"Per cent by number of {card.task.counted} on the task's test data, with 95 % confidence "
+        "intervals."
+    )
+    return [head, "", *markdown_table(rows, "metric")]
+
+
+def _rows(task: Task, results: Iterable[dict[str, Any]]) -> list[Row]:
+    """Return a row for each metric of each result; those of one metric stand together."""
+    rows: list[Row] = []
+    for metric in task.metrics:
+        for result in results:
+            # A result from before there were several metrics has the first alone.
+            if metric != task.metric and "metrics" not in result["evaluation"]:
+                continue
+            label = ", ".join([metric, *result.get("changes", [])])
+            if label in (row.label for row in rows):
+                label += ", scored again"
+            row = result_row(label, [result], metric)
+            rows += [row] if row.figures else []
+    return rows
+
+
+def models_page(cards: Sequence[Card]) -> str:
+    """Return docs/MODELS.md."""
+    lines = [
+        "# Bundled models",
+        "",
+        "Written by `ivl-bench models --out docs/MODELS.md` (`make readme`) from the weights in",
+        "`benchmark/trained/`, the files in `results/`, and the notes on data, limits and terms in",
+        "`benchmark/trained/notes.toml`. `ivl-bench models NAME` prints one card.",
+        "",
+        "| weights | | size | hours | terms |",
+        "|---|---|---|---|---|",
+    ]
+    for card in cards:
+        hours = f"{card.seconds / 3600:.2f}" if card.seconds is not None else "–"
+        lines.append(
+            f"| [{card.name}](#{card.name}) | {card.notes.about} | {card.size / 1e6:.1f} MB "
+            f"| {hours} | {_first_words(card.notes.terms)} |"
+        )
+    return "\n".join([*lines, "", *(card_text(card, "##") + "\n" for card in cards)])
+
+
+def _first_words(terms: str) -> str:
+    """Return the terms without their reason.
+
+    >>> _first_words("For research only: the photographs are")
+    'For research only'
+    """
+    return terms.split(":")[0].split(", like")[0]

@@ -1,0 +1,1 @@
+"""Training: presets, the training loop, run folders, weights, several processes."""

@@ -1,0 +1,1 @@
+"""Datasets in the formats of other tools: plain files, WebDataset, COCO, ICDAR."""

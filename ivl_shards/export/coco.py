@@ -1,0 +1,194 @@
+"""COCO: images and one annotations.json, as object detectors are trained on.
+
+Whatever has quads or boxes is annotated. The file is written as it grows, so that memory does
+not depend on the number of samples.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from ivl_shards.errors import UserError
+from ivl_shards.format.outlines import Fields, Outlines, find_outlines
+from ivl_shards.format.pictures import picture_bytes, picture_ending, picture_size
+from ivl_shards.format.reader import Dataset
+from ivl_shards.format.schema import Array, Schema, plain
+
+# Decimals of coordinates, as in COCO itself.
+_DECIMALS = 2
+
+Category = tuple[str, str]
+"""What is outlined and its class, for example object and circle, or line and line."""
+
+
+def list_categories(dataset: Dataset, outlines: list[Outlines]) -> list[Category]:
+    """The classes of all things, in the order of their ids, which begin at 1."""
+    found: list[Category] = []
+    for o in outlines:
+        classes = dataset.schema[o.kind].classes if o.kind else (_only_class(dataset, o),)
+        found += [(o.noun, name) for name in classes]
+    return found
+
+
+def _only_class(dataset: Dataset, outlines: Outlines) -> str:
+    """What things without a field of classes are called: the recipe may have chosen one class."""
+    chosen = dataset.recipe.get("category")
+    return chosen if isinstance(chosen, str) and outlines.of_steps else outlines.noun
+
+
+def annotate(
+    schema: Schema, outlines: Outlines, ids: dict[Category, int], fields: Fields
+) -> Iterator[dict[str, Any]]:
+    """The annotations of one kind in a sample, without ids; not what is outside the image."""
+    height, width = picture_size(fields)
+    texts = outlines.texts(fields) if outlines.has_texts else None
+    kinds = plain(fields[outlines.kind], schema[outlines.kind].classes) if outlines.kind else None
+    labels = {name: plain(fields[name], schema[name].classes) for name in outlines.labels}
+    only = next(id_ for (noun, _), id_ in ids.items() if noun == outlines.noun)
+    for k, quad in enumerate(outlines.quads(fields)):
+        polygon = clip(quad, width, height).round(_DECIMALS)
+        size = area(polygon)
+        if size == 0:
+            continue
+        annotation: dict[str, Any] = {
+            "category_id": ids[outlines.noun, kinds[k]] if kinds else only,
+            "bbox": bounding_box(polygon),
+            "segmentation": [polygon.ravel().tolist()],
+            "area": round(size, 2 * _DECIMALS),
+            "iscrowd": 0,
+        }
+        if texts is not None:
+            annotation["text"] = texts[k]
+        if labels:
+            annotation["attributes"] = {name: values[k] for name, values in labels.items()}
+        yield annotation
+
+
+def bounding_box(polygon: Array) -> list[float]:
+    """x, y, width and height.
+
+    >>> import numpy as np
+    >>> bounding_box(np.array([[1.0, 2], [4, 3], [2, 7]]))
+    [1.0, 2.0, 3.0, 5.0]
+    """
+    low, high = polygon.min(0), polygon.max(0)
+    box: list[float] = [*low.tolist(), *(high - low).round(_DECIMALS).tolist()]
+    return box
+
+
+def write_coco(dataset: Dataset, folder: Path) -> Iterator[int]:
+    """The images in a folder of their own, and annotations.json beside it."""
+    outlines = find_outlines(dataset.schema)
+    if not outlines:
+        raise UserError(
+            f"{dataset.path}: has no quads or boxes, which --format coco is made of: "
+            "take --format files"
+        )
+    categories = list_categories(dataset, outlines)
+    (folder / "images").mkdir()
+    # Images and annotations are two lists in one file: the second grows beside the first.
+    beside = folder / "annotations.part"
+    with (folder / "annotations.json").open("w", encoding="utf-8", newline="\n") as out:
+        out.write(_head(dataset, categories))
+        out.write('"images": [')
+        with beside.open("w", encoding="utf-8", newline="\n") as part:
+            yield from _write_samples(dataset, outlines, categories, folder, out, part)
+        out.write('\n],\n"annotations": [')
+        with beside.open(encoding="utf-8", newline="\n") as part:
+            shutil.copyfileobj(part, out)
+        out.write("\n]\n}\n")
+    beside.unlink()
+
+
+def _write_samples(
+    dataset: Dataset,
+    outlines: list[Outlines],
+    categories: list[Category],
+    folder: Path,
+    images: IO[str],
+    annotations: IO[str],
+) -> Iterator[int]:
+    ids = {category: k + 1 for k, category in enumerate(categories)}
+    ending = picture_ending(dataset.schema)
+    written = 0
+    for i in range(len(dataset)):
+        fields = dataset.unpadded(i)
+        name = f"{i:06d}.{ending}"
+        (folder / "images" / name).write_bytes(picture_bytes(dataset.schema, fields))
+        height, width = picture_size(fields)
+        image = {"id": i + 1, "file_name": name, "width": width, "height": height, "license": 1}
+        _write_item(images, image, first=i == 0)
+        for o in outlines:
+            for annotation in annotate(dataset.schema, o, ids, fields):
+                written += 1
+                whole = {"id": written, "image_id": i + 1, **annotation}
+                _write_item(annotations, whole, first=written == 1)
+        yield i + 1
+
+
+def _write_item(out: IO[str], item: dict[str, Any], first: bool) -> None:
+    out.write(("\n" if first else ",\n") + json.dumps(item, ensure_ascii=False))
+
+
+def _head(dataset: Dataset, categories: list[Category]) -> str:
+    """The beginning of the file. No date: the same data gives the same bytes."""
+    attributes = dataset.attributes
+    head = {
+        "info": {
+            "description": f"{attributes['task']}, split {attributes['split']}",
+            "version": attributes["generator_version"],
+            "contributor": attributes["generator"],
+            "content_sha256": attributes["content_sha256"],
+        },
+        "licenses": [{"id": 1, "name": attributes["licence"], "url": ""}],
+        "categories": [
+            {"id": k + 1, "name": name, "supercategory": noun}
+            for k, (noun, name) in enumerate(categories)
+        ],
+    }
+    return json.dumps(head, ensure_ascii=False, indent=1).removesuffix("\n}") + ",\n"
+
+
+def area(polygon: Array) -> float:
+    """Area of a polygon that does not cross itself, (K, 2) corners in either direction.
+
+    >>> area(np.array([[0, 0], [4, 0], [4, 3]]))
+    6.0
+    """
+    if len(polygon) < 3:
+        return 0.0
+    x, y = (polygon - polygon[0]).T  # small numbers: nothing is lost in the differences
+    return abs(float(x @ np.roll(y, -1) - y @ np.roll(x, -1))) / 2
+
+
+def clip(polygon: Array, width: float, height: float) -> Array:
+    """The part inside [0, width] × [0, height], (K, 2); nothing, (0, 2), if it is all outside.
+
+    >>> clip(np.array([[-2.0, 1], [2, 1], [2, 3], [-2, 3]]), 10, 10).tolist()
+    [[0.0, 1.0], [2.0, 1.0], [2.0, 3.0], [0.0, 3.0]]
+    """
+    size = np.array([width, height])
+    if ((polygon >= 0) & (polygon <= size)).all():
+        return polygon
+    for axis in (0, 1):
+        polygon = _cut(polygon, axis, polygon[:, axis], 0.0)
+        polygon = _cut(polygon, axis, size[axis] - polygon[:, axis], size[axis])
+    return polygon
+
+
+def _cut(polygon: Array, axis: int, inside: Array, edge: float) -> Array:
+    """The part where `inside`, a distance for each corner, is not negative (Sutherland–Hodgman)."""
+    kept: list[Array] = []
+    for k in range(len(polygon)):
+        before, here = inside[k - 1], inside[k]
+        if (before < 0) != (here < 0):
+            crossing = polygon[k - 1] + (polygon[k] - polygon[k - 1]) * before / (before - here)
+            crossing[axis] = edge  # exactly, whatever the rounding
+            kept.append(crossing)
+        if here >= 0:
+            kept.append(polygon[k])
+    return np.array(kept).reshape(-1, 2)

@@ -1,0 +1,137 @@
+"""Outlines: the quads or boxes of a dataset, what they are around, and what it says there.
+
+All of it is told by the fields: `word_quad` and `word_box`, counted by `word_count`, are around
+words; `word_text` is what each says; `word_line` is the line each is on, and where there is no
+`word_text` a line's text, split at its spaces, gives that of its words.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ivl_shards.errors import Damage
+from ivl_shards.format.schema import Array, Field, Schema
+from ivl_shards.format.structure import FARTHEST
+
+Fields = Mapping[str, Array]
+
+_NAME = re.compile(r"(.*_)?(quads?|box(es)?)")
+_SHAPES = ((4, 2), (4,))
+
+
+class Mismatch(Damage):
+    """Texts and outlines that do not belong together."""
+
+
+@dataclass(frozen=True)
+class Outlines:
+    """One kind of thing that is outlined, and the fields that tell about it."""
+
+    noun: str
+    """What is outlined, such as `line`, `word` or `object`."""
+    field: str
+    """The field of the quads or boxes."""
+    of_steps: bool
+    """Whether there is one for each step."""
+    text: str = ""
+    """The field of what each says."""
+    parent: str = ""
+    """The field that tells which larger thing each belongs to, by number."""
+    parent_text: str = ""
+    """The field of what those say, a space between two things; used where `text` is missing."""
+    kind: str = ""
+    """The field of the class of each."""
+    labels: tuple[str, ...] = ()
+    """All other fields with a value for each."""
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether what each says is known."""
+        return bool(self.text or self.parent_text)
+
+    def quads(self, fields: Fields) -> Array:
+        """Corners, (K, 4, 2) float64, those of boxes clockwise from the upper left."""
+        value = fields[self.field].astype(np.float64)
+        if not (np.abs(value) <= FARTHEST).all():
+            raise Damage(f"{self.field} has a corner that is not a place near the image")
+        return value if value.ndim == 3 else value[:, [0, 1, 2, 1, 2, 3, 0, 3]].reshape(-1, 4, 2)
+
+    def texts(self, fields: Fields) -> list[str]:
+        """What each says."""
+        if self.text:
+            return [text.decode("utf-8", "replace") for text in fields[self.text].tolist()]
+        parents = [text.decode("utf-8", "replace") for text in fields[self.parent_text].tolist()]
+        return split_texts(parents, fields[self.parent].tolist())
+
+
+def find_outlines(schema: Schema) -> list[Outlines]:
+    """All kinds of outlines: that of the steps first, then parts of other things, then others."""
+    chosen: dict[str, Field] = {}
+    for field in schema:
+        if _is_outline(field):
+            noun = _noun(field.counted_by)
+            if noun not in chosen or field.shape[1:] == (4, 2):  # a quad is closer than a box
+                chosen[noun] = field
+    found = [_about(schema, noun, field) for noun, field in chosen.items()]
+    return sorted(found, key=lambda o: (not o.of_steps, not o.parent))
+
+
+def step_noun(schema: Schema) -> str:
+    """What a step adds: `line`, `object`."""
+    return _noun(schema.sequence)
+
+
+def step_text(schema: Schema) -> str:
+    """The field of what each step's part says, or nothing."""
+    fields = [f.name for f in schema if _is_text(f) and f.counted_by == schema.sequence]
+    wanted = f"{step_noun(schema)}_text"
+    return wanted if wanted in fields else next(iter(fields), "")
+
+
+def split_texts(texts: list[str], parents: list[int]) -> list[str]:
+    """The text of each part from those of the wholes.
+
+    >>> split_texts(["fine old", "words"], [0, 0, 1])
+    ['fine', 'old', 'words']
+    """
+    # At spaces alone: a no-break space is part of a word.
+    parts = [(k, part) for k, text in enumerate(texts) for part in text.split(" ") if part]
+    if [k for k, _ in parts] != parents:
+        raise Mismatch(f"{texts} has not the words that are outlined, on lines {parents}")
+    return [part for _, part in parts]
+
+
+def _is_outline(field: Field) -> bool:
+    # Other units are those of another image, that which a sample was cut from.
+    in_image = field.unit == "pixels" and bool(field.counted_by)
+    return in_image and field.shape[1:] in _SHAPES and bool(_NAME.fullmatch(field.name))
+
+
+def _is_text(field: Field) -> bool:
+    return field.dtype.startswith("S") and len(field.shape) == 1
+
+
+def _noun(count: str) -> str:
+    return count.removesuffix("_count")
+
+
+def _about(schema: Schema, noun: str, field: Field) -> Outlines:
+    beside = [f for f in schema if f.counted_by == field.counted_by and f.name != field.name]
+    texts = {f.name for f in schema if _is_text(f)}
+    text = f"{noun}_text" if f"{noun}_text" in texts else ""
+    kind = next((f.name for f in beside if f.classes and len(f.shape) == 1), "")
+    nouns = [_noun(f.counted_by) for f in schema if f.counted_by and f not in beside]
+    parent = next((p for p in nouns if f"{noun}_{p}" in schema), "")
+    parent_text = f"{parent}_text" if f"{parent}_text" in texts else ""
+    return Outlines(
+        noun,
+        field.name,
+        of_steps=field.counted_by == schema.sequence,
+        text=text,
+        parent=parent and f"{noun}_{parent}",
+        parent_text="" if text else parent_text,
+        kind=kind,
+        labels=tuple(f.name for f in beside if f.name not in (text, kind)),
+    )

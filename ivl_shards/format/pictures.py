@@ -1,0 +1,81 @@
+"""JPEG: encoded photographs, whose size is known and bounded before they are decoded."""
+
+import cv2
+import numpy as np
+
+from ivl_shards.errors import Damage
+from ivl_shards.format.outlines import Fields
+from ivl_shards.format.schema import ENCODED, Array, Schema
+from ivl_shards.format.structure import MAX_PIXELS
+
+_START = b"\xff\xd8"
+_SCAN = 0xDA
+# Markers that are followed by no length.
+_BARE = {0x01, *range(0xD0, 0xD9)}
+# Start of frame; C4, C8 and CC in their midst are something else.
+_FRAMES = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+# A progressive image is painted once for each scan; a small file can ask for thousands.
+_MAX_PAINTED = 8 * MAX_PIXELS
+
+
+def decode_jpeg(data: Array) -> Array:
+    """Return the pixels of a photograph: (H, W) grey or (H, W, 3) RGB."""
+    raw = data.tobytes()
+    height, width = jpeg_size(raw)
+    painted = height * width * raw.count(b"\xff\xda")
+    if height * width > MAX_PIXELS or painted > _MAX_PAINTED:
+        raise Damage(f"an image of {width:,} × {height:,} pixels is too large")
+    try:
+        pixels = cv2.imdecode(data, cv2.IMREAD_UNCHANGED)
+    except cv2.error:
+        pixels = None
+    if pixels is None or pixels.shape[:2] != (height, width):
+        raise Damage("not a readable image")
+    return np.asarray(pixels if pixels.ndim == 2 else cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB))
+
+
+def jpeg_size(data: bytes) -> tuple[int, int]:
+    """Return height and width as the head of a JPEG file states them, without decoding it."""
+    place = 2
+    while data.startswith(_START) and place + 9 <= len(data) and data[place] == 0xFF:
+        marker = data[place + 1]
+        if marker in _FRAMES:
+            height = int.from_bytes(data[place + 5 : place + 7])
+            width = int.from_bytes(data[place + 7 : place + 9])
+            if height and width:
+                return height, width
+            break
+        if marker == _SCAN:
+            break
+        bare = marker in _BARE or marker == 0xFF
+        place += (1 if marker == 0xFF else 2) if bare else 2 + _length(data, place + 2)
+    raise Damage("not a readable image")
+
+
+def _length(data: bytes, place: int) -> int:
+    # At least the two bytes that it stands in, so that a damaged file is walked through, too.
+    return max(2, int.from_bytes(data[place : place + 2]))
+
+
+def picture_ending(schema: Schema) -> str:
+    """`jpg` where photographs are stored encoded, otherwise `png`."""
+    return "jpg" if schema["image"].storage == ENCODED else "png"
+
+
+def picture_bytes(schema: Schema, stored: Fields) -> bytes:
+    """The file; an encoded photograph stays as it is. `stored` has no padding."""
+    image = stored["image"]
+    return image.tobytes() if schema["image"].storage == ENCODED else png(image)
+
+
+def picture_size(stored: Fields) -> tuple[int, int]:
+    """Height and width, without decoding anything."""
+    height, width = stored["image_size"] if "image_size" in stored else stored["image"].shape[:2]
+    return int(height), int(width)
+
+
+def png(pixels: Array) -> bytes:
+    """Grey or RGB pixels as a PNG file."""
+    ordered = pixels if pixels.ndim == 2 else cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR)
+    data: bytes = cv2.imencode(".png", ordered)[1].tobytes()
+    return data

@@ -1,0 +1,229 @@
+"""Seal: the first 512 bytes of every file we write, which vouch for all the others.
+
+HDF5 leaves the first 512 bytes (the "user block") to the application. Ours are plain text:
+format and version, how long the file is, and the SHA-256 of everything behind them. They are
+written last, so a file without a seal was never finished, and they must match to the byte, so
+a flipped bit cannot hide anywhere.
+"""
+
+import hashlib
+import io
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+
+from ivl_shards.disk import explained, sync_folder, temporary_name, try_lock
+from ivl_shards.errors import Damage, Foreign, UserError, limit_reached
+
+FORMAT = "ivl-shards"
+VERSION = (1, 1)
+SEAL_BYTES = 512
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Seal:
+    """What a sealed file says about itself."""
+
+    major: int
+    minor: int
+    length: int
+    sha256: str
+
+    def to_bytes(self) -> bytes:
+        """The 512 bytes as they stand in the file."""
+        text = (
+            f"{FORMAT} {self.major}.{self.minor}\n"
+            f"bytes {self.length}\n"
+            f"sha256 {self.sha256}\n"
+            "HDF5 follows at byte 512. The checksum is of all bytes from there to the end.\n"
+        )
+        return text.encode().ljust(SEAL_BYTES - 1) + b"\n"
+
+
+def write_seal(fd: int) -> None:
+    """Seal an open, finished file and bring it to the disk."""
+    length = os.fstat(fd).st_size
+    seal = Seal(*VERSION, length, _sha256(fd))
+    os.pwrite(fd, seal.to_bytes(), 0)
+    os.fsync(fd)
+
+
+def check_regular(path: Path) -> None:
+    """Raise if a path leads to a pipe or a device, which may hang or never end when read."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: cannot be read: {error}") from None
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise Foreign(f"{path}: not a regular file")
+
+
+def read_seal(path: Path) -> Seal:
+    """The seal of a file, after checking that this is our format, in a version we know, whole."""
+    check_regular(path)
+    try:
+        with path.open("rb") as file:
+            head = file.read(SEAL_BYTES)
+            length = file.seek(0, os.SEEK_END)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except OSError as error:
+        limit = limit_reached(error, f"{path}: ")
+        raise limit or UserError(f"{path}: cannot be read: {error.strerror}") from None
+    seal = _parse(path, head)
+    if (seal.major, 0) > (VERSION[0], 0):
+        raise Damage(
+            f"{path}: written in format {seal.major}.{seal.minor}, newer than the "
+            f"{VERSION[0]}.{VERSION[1]} this version reads: upgrade ivl"
+        )
+    if length < seal.length:
+        raise Damage(f"{path}: truncated: {length:,} of {seal.length:,} bytes are there")
+    if length > seal.length:
+        raise Damage(f"{path}: {length - seal.length:,} bytes too long")
+    return seal
+
+
+def check_bytes(path: Path) -> None:
+    """Read the whole file and compare it with its seal."""
+    seal = read_seal(path)
+    with path.open("rb") as file:
+        head = file.read(SEAL_BYTES)
+        if head != seal.to_bytes():
+            raise Damage(f"{path}: damaged: the seal (bytes 0 to {SEAL_BYTES - 1}) was changed")
+        if _sha256(file.fileno()) != seal.sha256:
+            raise Damage(f"{path}: damaged: its bytes do not match their SHA-256 {seal.sha256}")
+
+
+def _parse(path: Path, head: bytes) -> Seal:
+    lines = head.decode("ascii", "replace").split("\n")
+    name, _, version = lines[0].partition(" ")
+    if name != FORMAT:
+        if not _looks_like_hdf5(path, head):
+            raise Foreign(f"{path}: not an HDF5 file of the {FORMAT} format")
+        raise Foreign(f"{path}: an HDF5 file, but without the seal of a finished {FORMAT} file")
+    try:
+        major, minor = (int(part) for part in version.split("."))
+        length, sha256 = int(lines[1].removeprefix("bytes ")), lines[2].removeprefix("sha256 ")
+    except (ValueError, IndexError):
+        raise Damage(f"{path}: damaged: the seal (bytes 0 to 511) cannot be read") from None
+    return Seal(major, minor, length, sha256)
+
+
+def _looks_like_hdf5(path: Path, head: bytes) -> bool:
+    return head.startswith(b"\x89HDF") or bool(h5py.is_hdf5(path))
+
+
+def _sha256(fd: int) -> str:
+    hashed = hashlib.sha256()
+    position = SEAL_BYTES
+    while piece := os.pread(fd, _PIECE, position):
+        hashed.update(piece)
+        position += len(piece)
+    return hashed.hexdigest()
+
+
+class Disk(io.RawIOBase):
+    """A file for HDF5 to write to that remembers a failed write and plays on.
+
+    HDF5 does not survive a full disk well: it fails again on closing and once more when the
+    process ends. So it is told that all is well, and the first error is raised afterwards,
+    when the file, which nobody has seen yet, is thrown away.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.position = 0
+        self.error: OSError | None = None
+
+    def check(self) -> None:
+        """Raise the error that a write ran into, if any did."""
+        if self.error is not None:
+            raise self.error
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        if whence == os.SEEK_CUR:
+            offset += self.position
+        elif whence == os.SEEK_END:
+            offset += os.fstat(self.fd).st_size
+        self.position = offset
+        return offset
+
+    def tell(self) -> int:
+        return self.position
+
+    def readinto(self, buffer: Any) -> int:
+        got = os.preadv(self.fd, [buffer], self.position)
+        self.position += got
+        return got
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B")
+        if self.error is None:
+            try:
+                self._write_all(view)
+            except OSError as error:
+                self.error = error
+        self.position += len(view)
+        return len(view)
+
+    def truncate(self, size: int | None = None) -> int:
+        size = self.position if size is None else size
+        if self.error is None:
+            try:
+                os.ftruncate(self.fd, size)
+            except OSError as error:
+                self.error = error
+        return size
+
+    def _write_all(self, view: memoryview) -> None:
+        done = 0
+        while done < len(view):
+            done += os.pwrite(self.fd, view[done:], self.position + done)
+
+
+@contextmanager
+def sealed_file(path: Path, work: Path | None = None, **options: Any) -> Iterator[tuple[Any, Disk]]:
+    """An `h5py.File` to fill, and the disk below it to `check` now and then.
+
+    When the body ends the file is sealed, flushed and gets its name. Until then it is in the
+    folder `work` (by default where it will be) under a temporary name.
+
+    If anything goes wrong nothing is left behind.
+    """
+    temporary = temporary_name(path, work)
+    try:
+        fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+    except OSError as error:
+        raise explained(path, error) from None
+    try_lock(fd)  # tells other runs that somebody writes here
+    disk = Disk(fd)
+    try:
+        with h5py.File(disk, "w", userblock_size=SEAL_BYTES, **options) as file:
+            yield file, disk
+        disk.check()
+        _publish(fd, temporary, path)
+    except (OSError, RuntimeError):
+        if disk.error is None:
+            raise
+        raise explained(path, disk.error) from None
+    finally:
+        os.close(fd)
+        temporary.unlink(missing_ok=True)
+
+
+def _publish(fd: int, temporary: Path, path: Path) -> None:
+    try:
+        write_seal(fd)
+        temporary.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise explained(path, error) from None

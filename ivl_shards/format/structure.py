@@ -1,0 +1,442 @@
+"""Structure: what a file must look like before anything in it is used.
+
+A sealed file is whole, but nobody vouches for whoever sealed it. So its links, storage, types and
+sizes are checked first: nothing outside the dataset is opened, nothing is allocated because a file
+says so, and what does not fit the format (docs/FORMAT.md) ends in one line. The limits stand here.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import h5py
+import numpy as np
+from zlib_ng import zlib_ng
+
+from ivl_shards.errors import Damage, UserError, limit_reached
+from ivl_shards.format.schema import (
+    DIGEST,
+    ENCODED,
+    MEMORY,
+    Field,
+    Schema,
+    clean_text,
+    stored_field,
+)
+from ivl_shards.format.seal import check_regular, read_seal
+from ivl_shards.guard import bounded
+
+MAX_SAMPLE_BYTES = 1 << 28
+"""All values of one sample together, unpacked and padded: 256 MiB."""
+MAX_PIXELS = 1 << 25
+"""Of one image: 33 million, for example 5,792 × 5,792."""
+MAX_STEPS = 4096
+"""Lines or objects of a sample."""
+FARTHEST = 1e6
+"""Pixels from the corner of an image: parts of a cut image may lie outside it, but not anywhere."""
+
+LEAST_BYTES = 32
+"""No sample takes fewer bytes of a file: its digest does not compress."""
+# Deflate packs at most 1032 bytes into one.
+_DEFLATE_RATIO = 1032
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+# Filters that HDF5 brings itself; any other would be loaded from a library somewhere.
+_FILTERS = {
+    h5py.h5z.FILTER_DEFLATE,
+    h5py.h5z.FILTER_SHUFFLE,
+    h5py.h5z.FILTER_FLETCHER32,
+    h5py.h5z.FILTER_SZIP,
+    h5py.h5z.FILTER_NBIT,
+    h5py.h5z.FILTER_SCALEOFFSET,
+    h5py.h5z.FILTER_LZF,
+}
+_TEXTS = (
+    "format",
+    "format_version",
+    "task",
+    "generator",
+    "generator_version",
+    "recipe",
+    "split",
+    "licence",
+    "memory",
+    "sequence",
+    "content_sha256",
+)
+_TEXTS_IF_ANY = ("title", "description", "command", "origins", "limits", "versions", "shards")
+_NUMBERS = ("samples", "seed")
+_MEMORIES = ("steps", "peaks")
+
+Attributes = dict[str, Any]
+
+
+def open_checked(path: Path) -> tuple[Any, Attributes, Schema]:
+    """Open a sealed file: the `h5py.File`, to be closed by the caller, its attributes and fields.
+
+    All of it has been checked, but for the values of the samples.
+    """
+    read_seal(path)
+    with damage_named(path), bounded():
+        file = h5py.File(path, "r")
+        try:
+            return file, *_check_file(path, file)
+        except BaseException:
+            file.close()
+            raise
+
+
+def _check_file(path: Path, file: Any) -> tuple[Attributes, Schema]:
+    attributes = read_file_attributes(file)
+    shards = stored_shards(attributes)
+    for name, _ in shards:
+        check_regular(path.parent / name)
+    names = {name for name, _ in shards}
+    datasets = _linked_datasets(file)
+    for dataset in datasets.values():
+        _check_storage(dataset, names)
+    fields = tuple(_field(name, dataset, attributes) for name, dataset in datasets.items())
+    schema = Schema(attributes["memory"], attributes["sequence"], fields)
+    check_schema(schema)
+    if not shards:
+        _check_sizes(path, datasets, attributes)
+    return attributes, schema
+
+
+@contextmanager
+def damage_named(path: Path) -> Iterator[None]:
+    """Name the file in whatever HDF5 or a check finds wrong with it."""
+    try:
+        yield
+    except UserError as error:
+        text = str(error)
+        raise type(error)(text if text.startswith(str(path)) else f"{path}: {text}") from None
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        IndexError,
+        OverflowError,
+        MemoryError,
+    ) as error:
+        if isinstance(error, (OSError, MemoryError)) and (limit := limit_reached(error)):
+            raise limit from None
+        what = " ".join(str(error).split()) or type(error).__name__
+        raise Damage(f"{path}: damaged ({what}): ivl-shards verify tells more") from None
+
+
+# --- attributes --------------------------------------------------------------------------
+
+
+def read_attributes(path: Path) -> Attributes:
+    """Return the attributes of a finished file, checked."""
+    read_seal(path)
+    with damage_named(path), h5py.File(path, "r") as file:
+        return read_file_attributes(file)
+
+
+def read_file_attributes(file: Any) -> Attributes:
+    """Attributes of the file as plain Python values, those that every file has checked."""
+    found = {clean_text(name): _plain(value) for name, value in file.attrs.items()}
+    for name in _TEXTS:
+        _demand(isinstance(found.get(name), str), f"attribute '{name}' is missing or not a text")
+    for name in _NUMBERS:
+        _demand(_is_int(found.get(name)), f"attribute '{name}' is missing or not a whole number")
+    for name in _TEXTS_IF_ANY:
+        _demand(isinstance(found.get(name, ""), str), f"attribute '{name}' is not a text")
+    _demand(_is_int(found.get("first_sample", 0)), "attribute 'first_sample' is not a whole number")
+    _demand(found["samples"] >= 1, f"attribute 'samples' is {found['samples']}")
+    memories = " or ".join(_MEMORIES)
+    _demand(found["memory"] in _MEMORIES, f"attribute 'memory' is not {memories}")
+    _check_recipe(stored_json(found, "recipe", "{}"))
+    return found
+
+
+def stored_json(attributes: Mapping[str, Any], name: str, default: str) -> Any:
+    """The value of an attribute that holds JSON, or of `default` where it is missing."""
+    text = attributes.get(name, default)
+    try:
+        value = json.loads(text)
+        if "\\u" in text:  # which can spell halves of characters, that nobody can write again
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except (ValueError, RecursionError):
+        raise Damage(f"damaged: attribute '{name}' is not JSON") from None
+
+
+def stored_shards(attributes: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Names, relative to the index, and lengths of the shards that an index lists; [] if none.
+
+    A shard lies in the folder of the index or below it: anything else would let a dataset read
+    files that are none of its own.
+    """
+    if "shards" not in attributes:
+        return []
+    rows = stored_json(attributes, "shards", "[]")
+    _demand(isinstance(rows, list) and bool(rows), "attribute 'shards' lists no shard")
+    shards: list[tuple[str, int]] = []
+    for row in rows:
+        known = isinstance(row, dict) and isinstance(row.get("file"), str)
+        _demand(known and _is_int(row.get("samples")), "attribute 'shards' cannot be read")
+        _demand(row["samples"] >= 1, f"attribute 'shards': {row['samples']} samples in a shard")
+        _demand(
+            is_inside(row["file"]),
+            f"shard '{row['file']}' lies outside the dataset's folder, which is not allowed",
+        )
+        shards.append((row["file"], row["samples"]))
+    total = sum(samples for _, samples in shards)
+    _demand(total == attributes["samples"], "shards and attribute 'samples' do not agree")
+    return shards
+
+
+def is_inside(name: str) -> bool:
+    """Whether a relative path stays in its folder, on any operating system.
+
+    >>> [is_inside(n) for n in ("a.h5.shards/a-0.h5", "../b.h5", "/etc/passwd", "c:\\\\x", "")]
+    [True, False, False, False, False]
+    """
+    if not name or any(c in name for c in "\\:\0") or not name.isprintable():
+        return False
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts and path.name != ""
+
+
+def _check_recipe(recipe: Any) -> None:
+    _demand(isinstance(recipe, dict), "attribute 'recipe' is not a JSON object")
+    _demand(_is_int(recipe.get("total")), "attribute 'recipe' has no whole number 'total'")
+
+
+def _plain(value: Any) -> Any:
+    """An attribute as Python and JSON have it."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, (str, bytes)):
+        return clean_text(value)
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, (bool, int, float)) else str(value)
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _demand(condition: bool, complaint: str) -> None:
+    if not condition:
+        raise Damage(f"damaged: {complaint}")
+
+
+# --- links and storage -------------------------------------------------------------------
+
+
+def _linked_datasets(file: Any) -> dict[str, Any]:
+    """The HDF5 datasets of a file. Links to other files are not followed: that opens them."""
+    found = {}
+    for name in file:
+        _demand(bool(_NAME.fullmatch(name)), f"field {name!r} has no plain name")
+        link = file.get(name, getlink=True)
+        _demand(
+            isinstance(link, h5py.HardLink),
+            f"'{name}' is a link to another place, which is not allowed",
+        )
+        found[name] = file[name]
+        _demand(isinstance(found[name], h5py.Dataset), f"'{name}' is not an HDF5 dataset")
+    return found
+
+
+def _check_storage(dataset: Any, shards: set[str]) -> None:
+    """Raise if reading the dataset would open other files than the shards of this one.
+
+    To be called before its shape is asked for: HDF5 may open the sources of a virtual dataset to
+    find that out.
+    """
+    name = dataset.name.strip("/")
+    created = dataset.id.get_create_plist()
+    if created.get_layout() == h5py.h5d.VIRTUAL:
+        _demand(bool(shards), f"'{name}' is a virtual dataset, but the file lists no shards")
+        for k in range(created.get_virtual_count()):
+            source = created.get_virtual_filename(k)
+            _demand(
+                source in shards,
+                f"'{name}' reads from {source!r}, which is not one of the dataset's shards",
+            )
+    else:
+        _demand(not shards, f"'{name}' of an index is not a virtual dataset")
+        _demand(
+            created.get_external_count() == 0,
+            f"'{name}' is stored in other files, which is not allowed",
+        )
+    filters = [created.get_filter(k)[0] for k in range(created.get_nfilters())]
+    _demand(set(filters) <= _FILTERS, f"'{name}' is packed with a filter that is not allowed")
+    _demand(len(filters) == len(set(filters)), f"'{name}' is packed more than once")
+
+
+# --- fields ------------------------------------------------------------------------------
+
+
+def _field(name: str, dataset: Any, attributes: Attributes) -> Field:
+    encoded = h5py.check_vlen_dtype(dataset.dtype)
+    plain = dataset.dtype.kind in "uifS" and dataset.dtype.subdtype is None
+    _demand(encoded == np.uint8 if encoded is not None else plain, f"'{name}' has a foreign type")
+    _demand(
+        bool(dataset.shape) and dataset.shape[0] == attributes["samples"],
+        f"'{name}' has not the {attributes['samples']:,} rows that attribute 'samples' says",
+    )
+    field = stored_field(name, dataset, encoded)
+    _demand(not (encoded is not None and field.shape), f"'{name}' has more than one image a sample")
+    return field
+
+
+def check_schema(schema: Schema) -> None:
+    """Raise `Damage` unless the fields fit together and one sample fits into memory."""
+    for field in schema:
+        if field.counted_by:
+            _demand(bool(field.shape), f"'{field.name}' is counted, but has no room")
+            _demand_counter(schema, field.counted_by, ())
+        if field.sized_by:
+            _demand(len(field.shape) >= 2, f"'{field.name}' has no height and width")
+            _demand_counter(schema, field.sized_by, (2,))
+    _demand_counter(schema, schema.sequence, ())
+    _demand_kind(schema, DIGEST, "u", (32,))
+    _check_image(schema)
+    if schema.memory == "steps":
+        _demand("steps" in schema, "field 'steps' is missing")
+        _demand(_is_map(schema["steps"], "u", 2), "'steps' is not a map of whole numbers")
+    else:
+        _demand("centres" in schema, "field 'centres' is missing")
+        _demand(_is_map(schema["centres"], "f", 2), "'centres' is not a list of points")
+        _demand(schema["centres"].shape[1] == 2, "'centres' is not a list of points")
+        _demand_kind(schema, "sigma", "f", ())
+    if MEMORY in schema:
+        _demand(len(schema[MEMORY].shape) == 3, "'memory' is not a map a step")
+    size = sum(
+        math.prod(f.shape) * np.dtype(f.dtype).itemsize for f in schema if f.storage != ENCODED
+    )
+    _demand(
+        size <= MAX_SAMPLE_BYTES,
+        f"a sample takes {size:,} bytes, more than the {MAX_SAMPLE_BYTES:,} that are allowed",
+    )
+
+
+def check_values(schema: Schema, fields: Mapping[str, Any]) -> None:
+    """Raise `Damage` unless the unpadded, decoded values of a sample describe one image."""
+    size = fields["image"].shape[:2]
+    if "image_size" in fields:
+        stated = tuple(fields["image_size"].tolist())
+        if stated != size:
+            raise Damage(f"image_size is {stated}, but the image has {size}")
+    length = int(fields[schema.sequence])
+    if not 0 <= length <= MAX_STEPS:
+        raise Damage(f"{schema.sequence} is {length}, which is not between 0 and {MAX_STEPS:,}")
+    if schema.memory == "steps":
+        if fields["steps"].shape != size:
+            raise Damage("step map and image differ in size")
+    else:
+        _check_peaks(fields, length)
+    if MEMORY in fields and any(
+        room < needed
+        for room, needed in zip(fields[MEMORY].shape, (length + 1, *size), strict=True)
+    ):
+        raise Damage("the dense memory has no room for all steps")
+
+
+def _check_peaks(fields: Mapping[str, Any], length: int) -> None:
+    if len(fields["centres"]) != length:
+        raise Damage(f"{len(fields['centres'])} centres for {length} objects")
+    if not (np.abs(fields["centres"]) <= FARTHEST).all():
+        raise Damage("a centre is not a place near the image")
+    if not 0 < float(fields["sigma"]) < np.inf:
+        raise Damage("sigma is not a positive number")
+
+
+def _check_image(schema: Schema) -> None:
+    _demand("image" in schema, "field 'image' is missing")
+    image = schema["image"]
+    if image.storage == ENCODED:
+        _demand_kind(schema, "image_size", "iu", (2,))
+        return
+    shape = image.shape
+    grey_or_rgb = len(shape) == 2 or (len(shape) == 3 and shape[2] == 3)
+    _demand(image.dtype == "u1" and grey_or_rgb and min(shape) >= 1, "'image' holds no images")
+    _demand(math.prod(shape[:2]) <= MAX_PIXELS, f"images of {shape[0]:,} × {shape[1]:,} pixels")
+
+
+def _is_map(field: Field, kind: str, dimensions: int) -> bool:
+    return (
+        field.storage != ENCODED
+        and np.dtype(field.dtype).kind == kind
+        and len(field.shape) == dimensions
+    )
+
+
+def _demand_counter(schema: Schema, name: str, shape: tuple[int, ...]) -> None:
+    _demand_kind(schema, name, "iu", shape)
+
+
+def _demand_kind(schema: Schema, name: str, kinds: str, shape: tuple[int, ...]) -> None:
+    _demand(name in schema, f"field '{name}' is missing")
+    field = schema[name]
+    right = field.storage != ENCODED and np.dtype(field.dtype).kind in kinds
+    _demand(right and field.shape == shape, f"'{name}' has another type or shape than it must")
+
+
+def _check_sizes(path: Path, datasets: dict[str, Any], attributes: Attributes) -> None:
+    """Raise if the file cannot hold what it says it holds."""
+    length = path.stat().st_size
+    _demand(
+        attributes["samples"] * LEAST_BYTES <= length,
+        f"{attributes['samples']:,} samples do not fit into {length:,} bytes",
+    )
+    for name, dataset in datasets.items():
+        if dataset.chunks is None:
+            place = dataset.id.get_offset()
+            end = (place or 0) + dataset.size * dataset.dtype.itemsize
+            _demand(place is None or end <= length, f"'{name}' reaches beyond the end of the file")
+        else:
+            _check_chunks(path, name, dataset)
+
+
+def _check_chunks(path: Path, name: str, dataset: Any) -> None:
+    """Raise if a chunk would unpack to more than a sample may take: HDF5 sets no bound itself."""
+    unpacked = math.prod(dataset.chunks) * dataset.dtype.itemsize
+    _demand(unpacked <= MAX_SAMPLE_BYTES, f"chunks of '{name}' take {unpacked:,} bytes")
+    if dataset.compression != "gzip" or is_one_sample_a_chunk(dataset):
+        return  # our own reader unpacks one sample a chunk, and bounds it
+    suspects: list[tuple[int, int]] = []
+
+    def note(chunk: Any) -> None:
+        if chunk.size * _DEFLATE_RATIO > MAX_SAMPLE_BYTES:
+            suspects.append((chunk.byte_offset, chunk.size))
+
+    dataset.id.chunk_iter(note)
+    with path.open("rb") as file:
+        for offset, size in suspects:
+            file.seek(offset)
+            fits = inflate(file.read(size), unpacked) is not None
+            _demand(fits, f"a chunk of '{name}' unpacks to more than its {unpacked:,} bytes")
+
+
+def is_one_sample_a_chunk(dataset: Any) -> bool:
+    """Whether a gzip-packed dataset has one chunk a sample, as we write it."""
+    plain = dataset.compression == "gzip" and not dataset.shuffle and not dataset.fletcher32
+    return bool(plain and dataset.chunks == (1, *dataset.shape[1:]))
+
+
+_UnpackError: Any = zlib_ng.error
+
+
+def inflate(data: Any, most: int) -> bytes | None:
+    """The unpacked bytes, or None if they are damaged or more than `most`."""
+    unpacking = zlib_ng.decompressobj()
+    try:
+        # One byte of room more, or the end of the stream would not be noticed.
+        unpacked: bytes = unpacking.decompress(data, most + 1)
+    except _UnpackError:
+        return None
+    return unpacked if unpacking.eof and len(unpacked) <= most else None

@@ -1,0 +1,224 @@
+"""Writer: samples into one sealed HDF5 file.
+
+A shard and a small dataset are the same kind of file, so a dataset of one shard is that
+shard under another name.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from zlib_ng import zlib_ng
+
+from ivl_shards.format.sample import Sample, digest
+from ivl_shards.format.schema import DEFLATE, DIGEST, ENCODED, Array, Field, Schema, pad
+from ivl_shards.format.seal import FORMAT, VERSION, Disk, sealed_file
+
+# Rows of small fields are written together: one HDF5 call costs as much as 100 rows.
+_BLOCK = 256
+_LEVEL = 1
+
+
+class ShardWriter:
+    """Appends samples to an open file; memory stays flat, whatever their number."""
+
+    def __init__(self, file: Any, disk: Disk, schema: Schema, samples: int) -> None:
+        self._file = file
+        self._disk = disk
+        self._schema = schema
+        self._samples = samples
+        self._row = 0  # written
+        self._filled = 0  # waiting in the blocks
+        self._content = hashlib.sha256()
+        self._datasets = {f.name: create_dataset(file, f, samples) for f in schema}
+        self._dtypes = {f.name: np.dtype(f.dtype) for f in schema}
+        self._blocks = {f.name: _new_block(f) for f in schema if f.storage != DEFLATE}
+
+    def append(self, sample: Sample) -> None:
+        """Add one sample."""
+        fields = dict(sample)
+        fields[DIGEST] = np.frombuffer(digest(fields), np.uint8)
+        for field in self._schema:
+            value = fields[field.name]
+            if value.dtype != self._dtypes[field.name]:
+                raise TypeError(f"{field.name} is {value.dtype}, its schema says {field.dtype}")
+            if field.storage == DEFLATE:
+                _check_room(field, value)
+                packed = zlib_ng.compress(pad(field, value).data, _LEVEL)
+                self._write_chunk(field, self._row + self._filled, packed)
+            elif field.storage == ENCODED or value.shape == field.shape:
+                self._blocks[field.name][self._filled] = value
+            else:
+                _check_room(field, value)
+                extent = tuple(slice(0, n) for n in value.shape)
+                self._blocks[field.name][self._filled][extent] = value
+        self._filled += 1
+        if self._filled == _BLOCK:
+            self._flush()
+
+    def append_shard(self, path: Path) -> None:
+        """Add all samples of a finished shard of the same schema, as they are stored."""
+        self._flush()
+        with h5py.File(path, "r") as shard:
+            total = len(shard[DIGEST])
+            for field in self._schema:
+                if field.storage == DEFLATE:
+                    self._copy_chunks(field, shard[field.name].id, total)
+            for start in range(0, total, _BLOCK):
+                stop = min(start + _BLOCK, total)
+                self._write_rows({name: shard[name][start:stop] for name in self._blocks})
+
+    def _copy_chunks(self, field: Field, chunks: Any, total: int) -> None:
+        rest = tuple(0 for _ in field.shape)
+        for i in range(total):
+            self._write_chunk(field, self._row + i, chunks.read_direct_chunk((i, *rest))[1])
+
+    def _write_chunk(self, field: Field, row: int, data: bytes) -> None:
+        offset = (row, *(0 for _ in field.shape))
+        self._datasets[field.name].id.write_direct_chunk(offset, data)
+
+    def _flush(self) -> None:
+        """Write the rows that wait."""
+        if self._filled:
+            self._write_rows({name: block[: self._filled] for name, block in self._blocks.items()})
+            self._filled = 0
+            for block in self._blocks.values():
+                # What the next values do not cover is padding; that of a text is empty, not "0".
+                block[:] = np.zeros((), block.dtype)
+
+    def _write_rows(self, rows: Mapping[str, Array]) -> None:
+        for name, values in rows.items():
+            _write_rows(self._datasets[name], self._row, values)
+        self._content.update(rows[DIGEST].tobytes())
+        self._row += len(rows[DIGEST])
+        self._disk.check()
+
+    def finish(self) -> None:
+        """Write the checksum of the content. Every promised row must be there."""
+        self._flush()
+        if self._row != self._samples:
+            raise ValueError(f"{self._row} samples were appended, {self._samples} were promised")
+        self._file.attrs["content_sha256"] = self._content.hexdigest()
+
+
+@contextmanager
+def shard_writer(
+    path: Path,
+    schema: Schema,
+    samples: int,
+    attributes: Mapping[str, Any],
+    work: Path | None = None,
+) -> Iterator[ShardWriter]:
+    """A `ShardWriter` for a new file, which gets its name when the body ends well. Until then it
+    is in the folder `work`, by default where it will be."""
+    with sealed_file(path, work) as (file, disk):
+        write_attributes(file, schema, attributes, samples)
+        writer = ShardWriter(file, disk, schema, samples)
+        yield writer
+        writer.finish()
+
+
+def write_attributes(
+    file: Any, schema: Schema, attributes: Mapping[str, Any], samples: int
+) -> None:
+    """What stands on the file as a whole; docs/FORMAT.md lists it."""
+    everything = {
+        "format": FORMAT,
+        "format_version": f"{VERSION[0]}.{VERSION[1]}",
+        **attributes,
+        "memory": schema.memory,
+        "sequence": schema.sequence,
+        "samples": samples,
+    }
+    for name, value in everything.items():
+        file.attrs[name] = json.dumps(value) if isinstance(value, (dict, list)) else value
+
+
+def create_dataset(file: Any, field: Field, samples: int) -> Any:
+    """The HDF5 dataset that holds a field of all samples, with what explains it."""
+    if field.storage == ENCODED:
+        dataset = file.create_dataset(field.name, (samples,), h5py.vlen_dtype(np.uint8))
+    elif field.storage == DEFLATE:
+        dataset = file.create_dataset(
+            field.name,
+            (samples, *field.shape),
+            field.dtype,
+            chunks=(1, *field.shape),
+            compression="gzip",
+            compression_opts=_LEVEL,
+        )
+    else:
+        dataset = file.create_dataset(field.name, (samples, *field.shape), field.dtype)
+    dataset.attrs.update(field.attributes())
+    return dataset
+
+
+def _write_rows(dataset: Any, start: int, rows: Array) -> None:
+    if rows.dtype == object and len({len(row) for row in rows}) == 1:
+        # h5py would take arrays of one length, a single one too, for a matrix.
+        for i, row in enumerate(rows):
+            dataset[start + i] = row
+    else:
+        dataset[start : start + len(rows)] = rows
+
+
+def _new_block(field: Field) -> Array:
+    if field.storage == ENCODED:
+        return np.zeros(_BLOCK, object)
+    return np.zeros((_BLOCK, *field.shape), field.dtype)
+
+
+def _check_room(field: Field, value: Array) -> None:
+    if any(n > room for n, room in zip(value.shape, field.shape, strict=True)):
+        raise ValueError(f"{field.name} is {value.shape}, its schema allows {field.shape}")
+
+
+def write_index(
+    path: Path,
+    work: Path,
+    schema: Schema,
+    attributes: Mapping[str, Any],
+    shards: Sequence[tuple[str, int]],
+) -> None:
+    """Write the index over shards, each with its number of samples.
+
+    Their names are relative to the index, so that both can be moved. Until it is complete, the
+    index is in the folder `work`.
+    """
+    names, lengths = zip(*shards, strict=True)
+    # Virtual datasets need HDF5 1.10, and so do attributes of more than 64 kB.
+    with sealed_file(path, work, libver=("v110", "v110")) as (file, _):
+        write_attributes(file, schema, attributes, sum(lengths))
+        file.attrs["content_sha256"] = content_checksum([path.parent / name for name in names])
+        file.attrs["shards"] = json.dumps([{"file": n, "samples": k} for n, k in shards])
+        for field in schema:
+            layout = _virtual_layout(field, names, lengths)
+            dataset = file.create_virtual_dataset(field.name, layout)
+            dataset.attrs.update(field.attributes())
+
+
+def _virtual_layout(field: Field, names: Sequence[str], lengths: Sequence[int]) -> Any:
+    encoded = field.storage == ENCODED
+    dtype = h5py.vlen_dtype("u1") if encoded else field.dtype
+    shape = () if encoded else field.shape
+    layout = h5py.VirtualLayout((sum(lengths), *shape), dtype)
+    start = 0
+    for name, length in zip(names, lengths, strict=True):
+        source = h5py.VirtualSource(name, field.name, (length, *shape), dtype)
+        layout[start : start + length] = source
+        start += length
+    return layout
+
+
+def content_checksum(paths: Sequence[Path]) -> str:
+    """SHA-256 over the digests of all samples in order: the same for any number of files."""
+    hashed = hashlib.sha256()
+    for path in paths:
+        with h5py.File(path, "r") as file:
+            hashed.update(file[DIGEST][:].tobytes())
+    return hashed.hexdigest()

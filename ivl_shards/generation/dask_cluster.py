@@ -1,0 +1,205 @@
+"""Cluster: jobs on the workers of a Dask scheduler, which come and go.
+
+Every job carries the versions that decide the content, and a worker that has others refuses it
+before it writes anything: also one that joins half-way.
+"""
+
+import contextlib
+import logging
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import cv2
+
+from ivl_shards.errors import Stopped, UserError
+from ivl_shards.format.metadata import versions
+from ivl_shards.generation.generator import Generator
+from ivl_shards.generation.shard import Job, make_shard
+from ivl_shards.interrupt import Interrupt
+
+Runner = Callable[[list[Job], Interrupt], Iterator[Job]]
+
+_ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx)://)?([\w.-]+|\[[0-9a-fA-F:.]+\]):(\d{1,5})")
+_CONNECT = 10  # seconds that a scheduler has to answer
+_PATIENCE = 30  # seconds without a single worker; a worker that is restarted needs a few
+_ANSWER = 30  # seconds that a busy scheduler has to answer a question
+_HEAR = 0.1  # seconds after which Ctrl-C is heard
+_LOOK = 2  # seconds between looks at the number of workers
+_KEPT = "finished shards are kept; run the same command again to go on"
+
+# What we need that decides nothing of a sample.
+_NEUTRAL = {"click", "filelock", "h5py", "tqdm", "zlib-ng"}
+# Loggers of other people, who would tell a lost connection in pages.
+_LOUD = ("distributed", "distributed.client", "tornado", "tornado.application", "asyncio")
+
+
+@contextlib.contextmanager
+def cluster(address: str, generator: Generator) -> Iterator[Runner]:
+    """Connect to a scheduler; yields what runs jobs on its workers, all of which were checked."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise UserError("--dask needs more packages: pip install 'ivl[dask]'") from None
+    match = _ADDRESS.fullmatch(address)
+    if not match or not 0 < int(match[4]) < 1 << 16:
+        raise UserError(f"--dask {address}: not an address such as tcp://host:8786")
+    with _silence():
+        try:
+            client = Client(address, timeout=_CONNECT, set_as_default=False)
+        except (OSError, ValueError, ImportError) as error:
+            raise UserError(f"{address}: no Dask scheduler answers there: {error}") from None
+        try:
+            _check_workers(client, address, generator)
+            yield partial(_run, client, address)
+        finally:
+            # Nothing is waited for: what a scheduler that is gone should be told is lost.
+            client.close(timeout=2)
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    loggers = [logging.getLogger(name) for name in _LOUD]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
+
+
+# --- versions ----------------------------------------------------------------------------
+
+
+def content_versions(generator: Generator) -> dict[str, str]:
+    """The versions, in this process, of everything that decides what a sample looks like."""
+    packages = {
+        name: number
+        for name, number in versions().items()
+        if name not in _NEUTRAL and not name.startswith("opencv")
+    }
+    # OpenCV comes under several package names, and the library below pyvips under its own.
+    packages["opencv"] = cv2.__version__
+    with contextlib.suppress(PackageNotFoundError):
+        packages["pyvips-binary"] = version("pyvips-binary")
+    return {generator.name: _installed_version(generator), **packages}
+
+
+def _installed_version(generator: Generator) -> str:
+    """The version of a generator as it is installed here: one that came from another process
+    brought its version along, but not its code."""
+    parts = generator.start.__module__.split(".")
+    for k in range(len(parts), 0, -1):
+        module = sys.modules.get(".".join(parts[:k]))
+        for value in vars(module).values() if module else ():
+            if isinstance(value, Generator) and value.name == generator.name:
+                return value.version
+    return generator.version  # its code came along too
+
+
+def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+    """The versions that differ, in words; empty if none do."""
+    return ", ".join(
+        f"{name} {theirs.get(name, 'missing')} instead of {ours.get(name, 'none')}"
+        for name in [*ours, *(set(theirs) - set(ours))]
+        if ours.get(name) != theirs.get(name)
+    )
+
+
+def _check_workers(client: Any, address: str, generator: Generator) -> None:
+    try:
+        client.wait_for_workers(1, timeout=_PATIENCE)
+        found = client.run(content_versions, generator, on_error="return")
+    except TimeoutError:
+        raise UserError(f"{address}: no worker has joined this Dask scheduler") from None
+    except OSError as error:
+        raise _lost(address) from error
+    ours = content_versions(generator)
+    for worker, theirs in sorted(found.items()):
+        if isinstance(theirs, OSError):
+            continue  # gone in between
+        if isinstance(theirs, BaseException):
+            raise UserError(f"Dask worker {worker}: cannot run this version of ivl: {theirs}")
+        if differs := difference(ours, theirs):
+            raise UserError(_refusal(worker, differs))
+
+
+def _refusal(worker: str, differs: str) -> str:
+    return f"Dask worker {worker}: has {differs}: give all workers the same packages"
+
+
+def make_shard_if_same(job: Job, expected: Mapping[str, str]) -> None:
+    """On a worker: make a shard, unless this worker would make another one."""
+    from distributed import get_worker
+
+    if differs := difference(expected, content_versions(job.generator)):
+        raise Stopped(f"{_refusal(get_worker().address, differs)}; {_KEPT}")
+    make_shard(job)
+
+
+# --- running -----------------------------------------------------------------------------
+
+
+def _run(client: Any, address: str, jobs: list[Job], interrupt: Interrupt) -> Iterator[Job]:
+    expected = content_versions(jobs[0].generator) if jobs else {}
+    # Not pure: a job's result is the file that it writes, which may be gone the next time.
+    left = {client.submit(make_shard_if_same, job, expected, pure=False): job for job in jobs}
+    watch = _Watch(client, address)
+    while left:
+        time.sleep(_HEAR)
+        interrupt.check()
+        # One that is "lost" went with its worker, and is done again by another.
+        for future in [f for f in left if f.status not in ("pending", "lost")]:
+            if future.status == "error":
+                raise _explained(future.exception())
+            if future.status != "finished":  # cancelled: the scheduler knows nothing of it
+                raise _lost(address)
+            yield left.pop(future)
+        watch.look()
+
+
+def _explained(error: Any) -> BaseException:
+    """What a job ended with, in the user's words."""
+    from distributed import KilledWorker
+
+    if isinstance(error, KilledWorker):
+        return Stopped(f"Dask workers died over and over (out of memory?): {_KEPT}")
+    if isinstance(error, ImportError):
+        return Stopped(f"a Dask worker has not this version of ivl ({error}): {_KEPT}")
+    assert isinstance(error, BaseException)
+    return error
+
+
+def _lost(address: str) -> Stopped:
+    return Stopped(f"{address}: the connection to the Dask scheduler is lost: {_KEPT}")
+
+
+class _Watch:
+    """Looks now and then whether there are still a scheduler and workers."""
+
+    def __init__(self, client: Any, address: str) -> None:
+        self._client, self._address = client, address
+        self._looked = self._seen = time.monotonic()
+
+    def look(self) -> None:
+        """Raise if the scheduler is gone, or all workers have been for a while."""
+        if self._client.status != "running":
+            raise _lost(self._address)
+        now = time.monotonic()
+        if now - self._looked < _LOOK:
+            return
+        self._looked = now
+        try:
+            workers = self._client.nthreads(callback_timeout=_ANSWER)
+        except (OSError, TimeoutError):
+            raise _lost(self._address) from None
+        if workers:
+            self._seen = now
+        elif now - self._seen > _PATIENCE:
+            raise Stopped(f"{self._address}: no Dask worker is left: {_KEPT}")

@@ -1,0 +1,362 @@
+"""Engine: a recipe into a dataset, on the cores of one machine or on a Dask cluster."""
+
+import contextlib
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ivl_shards.disk import drop_temporary, explained, sync_folder, try_lock
+from ivl_shards.errors import Damage, Foreign, Stopped, UserError
+from ivl_shards.format.structure import read_attributes, stored_shards
+from ivl_shards.format.writer import ShardWriter, shard_writer, write_index
+from ivl_shards.generation.dask_cluster import Runner, cluster
+from ivl_shards.generation.generator import Generator
+from ivl_shards.generation.layout import (
+    Layout,
+    check_target,
+    plan_layout,
+    shard_folder,
+    shards_in,
+    stored_layout,
+)
+from ivl_shards.generation.recipe import Recipe, require
+from ivl_shards.generation.shard import Job, has, is_done, make_shard
+from ivl_shards.interrupt import Interrupt, interrupt_held
+
+Report = Callable[[int], None]
+
+_HEAR = 0.1  # seconds after which Ctrl-C is heard while workers work
+_LOCK = "run.lock"
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a call of `generate` did."""
+
+    path: Path
+    samples: int
+    """In the dataset."""
+    rendered: int
+    """Of these, made now; the others were there already."""
+
+
+def generate(
+    generator: Generator,
+    recipe: Recipe,
+    out: Path | str,
+    *,
+    source: Any = None,
+    workers: int | None = None,
+    dask: str | None = None,
+    shard_size: int | None = None,
+    overwrite: bool = False,
+    report: Report = lambda samples: None,
+) -> Made:
+    """Make the dataset that a recipe describes, or go on making it.
+
+    Parameters
+    ----------
+    source
+        Where outside data lies, for generators that need any; it is handed to each worker.
+    workers
+        Processes; all cores by default. With 1 everything happens in this process.
+    dask
+        Address of a Dask scheduler whose workers share this file system.
+    shard_size
+        Samples a file; by default one file up to 20,000 samples, shards of 5,000 beyond.
+    overwrite
+        Replace a dataset of another recipe, once the new one is complete.
+    report
+        Is told how many samples have been added, each time some have.
+    """
+    out = Path(out).absolute()
+    workers = available_cores() if workers is None else workers
+    require(workers >= 1, f"{workers} workers: ask for at least 1")
+    check_target(out)
+    layout = plan_layout(out, recipe.total, shard_size, generator.attributes(recipe))
+    existing = _existing(generator, recipe, out, overwrite)
+    if existing is not None:
+        if existing.one_file or all(is_done(job) for job in _jobs(generator, recipe, existing)):
+            _tidy(generator, recipe, existing, overwrite)
+            report(recipe.total)
+            return Made(out, recipe.total, 0)
+        if existing.folder == layout.folder:  # what is missing joins what is there
+            layout = existing
+    with _work_folder(layout.folder):
+        _refuse_others(generator, recipe, layout, overwrite)
+        jobs = _jobs(generator, recipe, layout, source)
+        todo = [job for job in jobs if not is_done(job)]
+        rendered = sum(job.samples for job in todo)
+        report(recipe.total - rendered)
+        with _runner(workers if len(todo) > 1 else 1, dask, generator) as runner:
+            _finish(layout, jobs, _results(runner, todo), report)
+        _drop_strays(generator, recipe, layout, overwrite)
+    return Made(out, recipe.total, rendered)
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _jobs(generator: Generator, recipe: Recipe, layout: Layout, source: Any = None) -> list[Job]:
+    return [
+        Job(generator, recipe, start, stop, path, source)
+        for (start, stop), path in zip(layout.ranges, layout.shards, strict=True)
+    ]
+
+
+# --- what is there already ---------------------------------------------------------------
+
+
+def _same(found: dict[str, Any], generator: Generator, recipe: Recipe) -> bool:
+    return has(found, generator.attributes(recipe))
+
+
+def _existing(generator: Generator, recipe: Recipe, out: Path, overwrite: bool) -> Layout | None:
+    """The layout of the dataset that is there, if it is of this recipe; None if it is to be made
+    from scratch."""
+    if not out.exists():
+        return None
+    try:
+        found = read_attributes(out)
+        same = _same(found, generator, recipe)
+        if same and "shards" in found:
+            return stored_layout(out, recipe.total, stored_shards(found))
+    except Damage as damage:
+        if overwrite and not isinstance(damage, Foreign):
+            return None
+        raise UserError(f"{damage}; it is in the way: move or remove it") from None
+    if same:
+        return plan_layout(out, recipe.total, recipe.total, generator.attributes(recipe))
+    if overwrite:
+        return None
+    raise UserError(
+        f"{out}: holds another dataset ({found.get('generator')} "
+        f"{found.get('generator_version')}, split {found.get('split')}, seed {found.get('seed')}, "
+        f"{found.get('samples')} samples): choose another name, or --overwrite it"
+    )
+
+
+def _is_ours(path: Path, generator: Generator, recipe: Recipe) -> bool:
+    try:
+        return _same(read_attributes(path), generator, recipe)
+    except Foreign as error:
+        raise UserError(f"{error}; it is in the way: move or remove it") from None
+    except Damage:
+        return True  # half of something of ours
+
+
+def _refuse_others(generator: Generator, recipe: Recipe, layout: Layout, overwrite: bool) -> None:
+    """Raise if files of other people are here, or a dataset was begun that may be wanted."""
+    for path in shards_in(layout.folder, layout.out):
+        if not (_is_ours(path, generator, recipe) or overwrite or layout.out.exists()):
+            raise UserError(
+                f"{path}: a shard of another dataset is in the way: choose another name for "
+                f"{layout.out.name}, or --overwrite it"
+            )
+
+
+def _drop_strays(generator: Generator, recipe: Recipe, layout: Layout, overwrite: bool) -> None:
+    """Remove what the complete dataset has no use for: its parts, its shards of another size,
+    and with `overwrite` those of the dataset that it has replaced."""
+    drop_temporary(layout.folder, in_use=True)
+    for path in _strays(layout):
+        if _is_ours(path, generator, recipe) or overwrite:
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _strays(layout: Layout) -> list[Path]:
+    wanted = set() if layout.one_file else set(layout.shards)
+    found = shards_in(shard_folder(layout.out), layout.out)
+    return [path for path in found if path not in wanted]
+
+
+def _tidy(generator: Generator, recipe: Recipe, layout: Layout, overwrite: bool) -> None:
+    """Remove what a run left that was killed just after the dataset was complete."""
+    if _strays(layout):
+        with contextlib.suppress(UserError), _work_folder(shard_folder(layout.out)):
+            _drop_strays(generator, recipe, layout, overwrite)
+
+
+# --- running -----------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _work_folder(folder: Path) -> Iterator[None]:
+    """The folder for shards, held by one run at a time."""
+    lock = folder / _LOCK
+    fd = _hold(lock)
+    try:
+        drop_temporary(folder)
+        yield
+    finally:
+        drop_temporary(folder)
+        # Removed while it is still held: whoever waits for it will see that it is gone.
+        for remove in (lock.unlink, folder.rmdir):
+            with contextlib.suppress(OSError):
+                remove()  # a folder goes only where nothing was kept
+        os.close(fd)
+
+
+def _hold(lock: Path) -> int:
+    """Keep other runs out by a locked file. A kill leaves the file, but not the lock."""
+    while True:
+        try:
+            lock.parent.mkdir(exist_ok=True)
+        except OSError as error:
+            raise explained(lock.parent, error) from None
+        try:
+            fd = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
+        except FileNotFoundError:
+            continue  # a run that has just ended took the folder away in between
+        except OSError as error:
+            raise explained(lock, error) from None
+        # On a file system without locks, runs side by side are the user's care.
+        if not try_lock(fd):
+            os.close(fd)
+            raise UserError(f"{lock.parent}: another run is writing there: wait for it")
+        if os.fstat(fd).st_nlink:
+            return fd
+        os.close(fd)  # a run that has just ended took it away
+
+
+@contextlib.contextmanager
+def _runner(workers: int, dask: str | None, generator: Generator) -> Iterator[Runner]:
+    """What runs jobs: this process, a pool of processes, or a cluster."""
+    if dask is not None:
+        with cluster(dask, generator) as runner:
+            yield runner
+    elif workers == 1:
+        yield _run_here
+    else:
+        spawn = multiprocessing.get_context("spawn")
+        pool = ProcessPoolExecutor(workers, spawn, initializer=_start_worker)
+        try:
+            with _failed_threads() as failed:
+                yield partial(_run_in_pool, pool, failed)
+        except (KeyboardInterrupt, MemoryError):
+            for child in multiprocessing.active_children():
+                child.terminate()
+            raise
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _failed_threads() -> Iterator[list[str]]:
+    """What threads end with while a pool works: without its own threads, which need memory to
+    start, a pool would wait for ever."""
+    failed: list[str] = []
+    before = threading.excepthook
+    threading.excepthook = lambda arguments: failed.append(str(arguments.exc_value))
+    try:
+        yield failed
+    finally:
+        threading.excepthook = before
+
+
+def _start_worker() -> None:
+    """Leave Ctrl-C to the parent, and end when the parent does, even if it is killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logging.disable(logging.WARNING)  # the parent has said it already
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _results(runner: Runner, jobs: list[Job]) -> Iterator[Job]:
+    """Jobs as they get done."""
+    with interrupt_held() as interrupt:
+        yield from runner(jobs, interrupt)
+        interrupt.check()
+
+
+def _run_here(jobs: list[Job], interrupt: Interrupt) -> Iterator[Job]:
+    for job in jobs:
+        yield make_shard(job, interrupt.check)
+
+
+def _run_in_pool(
+    pool: ProcessPoolExecutor, failed: list[str], jobs: list[Job], interrupt: Interrupt
+) -> Iterator[Job]:
+    # What is left at an early end, the pool cancels itself. Cancelled before that, with its
+    # processes ended by Ctrl-C, it fails in its own thread (before Python 3.12).
+    try:
+        # A pool may break while jobs are still being handed to it.
+        left = {pool.submit(make_shard, job) for job in jobs}
+        while left:
+            done, left = wait(left, _HEAR, FIRST_COMPLETED)
+            interrupt.check()
+            if failed:
+                raise MemoryError(failed[0])
+            for future in done:
+                yield future.result()
+    except BrokenProcessPool:
+        raise Stopped(
+            "a worker process died (out of memory?): finished shards are kept; run the same "
+            "command again to go on, perhaps with fewer --workers"
+        ) from None
+
+
+def _finish(layout: Layout, jobs: list[Job], results: Iterator[Job], report: Report) -> None:
+    """Wait for the jobs, and let the dataset appear under its name, in one step and complete."""
+    done = _counted(results, report)
+    out, first = layout.out, jobs[0]
+    schema = first.generator.stored_schema(first.recipe)
+    if not layout.one_file:
+        for _ in done:
+            pass
+        write_index(out, layout.folder, schema, first.all_attributes, layout.listed)
+    elif len(jobs) > 1:
+        with shard_writer(out, schema, layout.total, first.all_attributes, layout.folder) as writer:
+            _merge(writer, jobs, done)
+    else:
+        for _ in done:
+            pass
+        try:
+            first.path.replace(out)
+            sync_folder(out.parent)
+        except OSError as error:
+            raise explained(out, error) from None
+
+
+def _counted(results: Iterator[Job], report: Report) -> Iterator[Job]:
+    for job in results:
+        if not is_done(job):
+            raise UserError(
+                f"{job.path}: was made by a worker but is not here: the workers of a cluster "
+                "must see the same folder under the same path"
+            )
+        report(job.samples)
+        yield job
+
+
+def _merge(writer: ShardWriter, jobs: list[Job], results: Iterator[Job]) -> None:
+    """Append parts to the one file, in order, while later ones are still being made."""
+    waiting = deque(jobs)
+    done = {job.path for job in jobs if is_done(job)}
+    for job in results:
+        done.add(job.path)
+        while waiting and waiting[0].path in done:
+            writer.append_shard(waiting.popleft().path)
+    for job in waiting:
+        writer.append_shard(job.path)

@@ -1,0 +1,81 @@
+"""Generator: what the engine needs to know of a tool that makes datasets."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ivl_shards.format.metadata import About, nothing_said, versions
+from ivl_shards.format.sample import Sample
+from ivl_shards.format.schema import DIGEST_FIELD, Schema, dense_memory_field
+from ivl_shards.generation.randomness import Draws
+from ivl_shards.generation.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Generator:
+    """A tool that makes a dataset, sample by sample. Its functions are pure and picklable."""
+
+    name: str
+    """The command, for example `shapes-gen toy`."""
+    version: str
+    """Changes whenever the same recipe gives other samples."""
+    task: str
+    licence: str
+    """Of the data it makes."""
+    schema: Callable[[Any], Schema]
+    """Recipe → fields of a dataset."""
+    size: Callable[[Any], tuple[int, int]]
+    """Recipe → height and width of the largest image."""
+    start: Callable[[Any, Any], Callable[[int], Sample]]
+    """Recipe, source → the function from a row of the dataset to its sample.
+
+    It is called once for each shard, so that what takes long to open is opened once. The
+    source says where outside data lies on this machine (None where there is none); what of it
+    decides the content stands in the recipe.
+    """
+    about: Callable[[Any, Any], About] = nothing_said
+    """Recipe, source → what the dataset's card says in words."""
+
+    def stored_schema(self, recipe: Recipe) -> Schema:
+        """The generator's fields and those that every dataset has."""
+        schema = self.schema(recipe)
+        if recipe.dense_memory:
+            longest = max(recipe.counts)
+            schema = schema.with_fields(dense_memory_field(schema, longest, self.size(recipe)))
+        return schema.with_fields(DIGEST_FIELD)
+
+    def attributes(self, recipe: Recipe) -> dict[str, Any]:
+        """What makes a file the one that is wanted: equal values, equal content."""
+        return {
+            "task": self.task,
+            "generator": self.name,
+            "generator_version": self.version,
+            "recipe": recipe.to_json(),
+            "seed": recipe.seed,
+            "split": recipe.split,
+            "licence": self.licence,
+        }
+
+    def words(self, recipe: Recipe, source: Any) -> dict[str, Any]:
+        """What a file also says about itself, which may change while its content does not."""
+        return {**self.about(recipe, source).attributes(), "versions": versions()}
+
+
+def drawn_samples(
+    generator: str,
+    recipe: Recipe,
+    render: Callable[[Any, int, np.random.Generator], Sample],
+) -> Callable[[int], Sample]:
+    """The function from a row to its sample, for a generator that draws from nothing but chance.
+
+    `render` is given the recipe, the sample's count, and its own random numbers.
+    """
+    draws = Draws(generator, recipe.seed, recipe.split)
+
+    def sample(row: int) -> Sample:
+        count, index = recipe.place(row)
+        return render(recipe, count, draws.at(count, index))
+
+    return sample

@@ -1,0 +1,111 @@
+"""Layout: which files a dataset consists of, and which samples each of them holds."""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ivl_shards.errors import UserError
+from ivl_shards.generation.recipe import require
+
+# Up to here a dataset is one file; the paper's training sets fit.
+ONE_FILE = 20_000
+# Beyond, shards: small enough to lose little when killed, large enough not to be too many.
+SHARD = 5_000
+# One file is made in parts, by all workers, and put together at the end.
+PART = 500
+
+
+_LISTED = re.compile(r"[^/\\]+/(?P<prefix>[^/\\]+)-0+-of-\d{5,}\.h5")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The files of the dataset `out`."""
+
+    out: Path
+    total: int
+    shard_size: int
+    one_file: bool
+    folder: Path
+    """Where the shards lie, beside the index, and the parts of one file while it is made."""
+    prefix: str
+    """How the names of the shards begin."""
+
+    @property
+    def ranges(self) -> list[tuple[int, int]]:
+        """Rows [start, stop) of each shard."""
+        starts = range(0, self.total, self.shard_size)
+        return [(start, min(start + self.shard_size, self.total)) for start in starts]
+
+    @property
+    def shards(self) -> list[Path]:
+        """The file of each range."""
+        many = len(self.ranges)
+        return [self.folder / f"{self.prefix}-{k:05d}-of-{many:05d}.h5" for k in range(many)]
+
+    @property
+    def listed(self) -> list[tuple[str, int]]:
+        """What the index lists: names relative to itself, and numbers of samples."""
+        return [
+            (f"{self.folder.name}/{path.name}", stop - start)
+            for path, (start, stop) in zip(self.shards, self.ranges, strict=True)
+        ]
+
+
+def shard_folder(out: Path) -> Path:
+    """The folder that belongs to a dataset's path, and to no other."""
+    return out.with_name(f"{out.name}.shards")
+
+
+def plan_layout(
+    out: Path, total: int, shard_size: int | None, attributes: Mapping[str, Any]
+) -> Layout:
+    """How a dataset of that many samples is laid out.
+
+    The shards' names hold a fingerprint of the attributes that decide their content, so those of
+    a dataset and of the one that replaces it lie side by side.
+    """
+    if shard_size is not None:
+        require(shard_size >= 1, f"{shard_size} samples a shard: ask for at least 1")
+    one_file = total <= (shard_size or ONE_FILE)
+    size = PART if one_file else shard_size or SHARD
+    key = json.dumps([dict(attributes), size], sort_keys=True)
+    fingerprint = hashlib.sha256(key.encode()).hexdigest()[:8]
+    return Layout(out, total, size, one_file, shard_folder(out), f"{out.stem}-{fingerprint}")
+
+
+def stored_layout(out: Path, total: int, listed: list[tuple[str, int]]) -> Layout | None:
+    """The layout that an index tells of; None unless its shards lie where those of `out` lie.
+
+    Older versions put those of `a.h5` and of `a.hdf5` into one folder,
+    `a.shards/a-00000-of-00003.h5` and so on.
+    """
+    name, size = listed[0] if listed else ("", 0)
+    match = _LISTED.fullmatch(name)
+    if match is None or not 1 <= size <= total <= size * len(listed):
+        return None
+    for folder in (shard_folder(out), out.with_suffix(".shards")):
+        layout = Layout(out, total, size, False, folder, match["prefix"])
+        if layout.listed == listed:
+            return layout
+    return None
+
+
+def shards_in(folder: Path, out: Path) -> list[Path]:
+    """The files in a folder that are named as shards of `out`, of whatever recipe."""
+    named = re.compile(re.escape(out.stem) + r"-[0-9a-f]{8}-\d{5,}-of-\d{5,}\.h5")
+    return sorted(path for path in folder.glob("*.h5") if named.fullmatch(path.name))
+
+
+def check_target(out: Path) -> None:
+    """Raise unless a dataset can be written there."""
+    require(out.suffix in (".h5", ".hdf5"), f"{out}: a dataset's name ends in .h5")
+    require(out.parent.is_dir(), f"{out.parent}: no such folder: make it first")
+    require(not out.is_dir(), f"{out}: is a folder: give the name of a file")
+    if not os.access(out.parent, os.W_OK | os.X_OK):
+        raise UserError(f"{out.parent}: not writable: choose another folder")

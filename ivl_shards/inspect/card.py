@@ -1,0 +1,298 @@
+"""Card: a dataset explained on a page, from nothing but the dataset itself.
+
+Markdown with the head in YAML that Hugging Face reads.
+"""
+
+import html
+import json
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ivl_shards.format.metadata import About, stored_about, stored_versions
+from ivl_shards.format.reader import Dataset
+from ivl_shards.format.schema import ENCODED, Field, Schema
+from ivl_shards.generation.layout import ONE_FILE
+from ivl_shards.inspect.publication import File, Publication, citations, licence_head
+from ivl_shards.inspect.statistics import Spread, count_classes, count_noun, count_samples, spreads
+
+_MEMORY = {
+    "steps": (
+        "The memory m_t is the union of the regions of the first t {things}. The field `steps` "
+        "holds all of them: m_t is where it is between 1 and t, and what step t + 1 adds is where "
+        "it is t + 1."
+    ),
+    "peaks": (
+        "The memory m_k is a map of gaussian peaks of width `sigma` at the `centres` of the first "
+        "k {things}, in any order; what is left to count are the peaks of the others."
+    ),
+}
+# Files listed by name; an index of thousands has them in its Croissant metadata.
+_MOST_FILES = 20
+
+
+def card(dataset: Dataset, files: list[File], published: Publication) -> str:
+    """The page."""
+    about = stored_about(dataset.attributes)
+    parts = [
+        _head(dataset, about),
+        f"# {_label(_title(dataset, about))}",
+        _escaped(about.description),
+        _facts(dataset, files, published),
+        "## How to read it",
+        _use(dataset),
+        "## Fields",
+        _fields(dataset.schema),
+        "## Statistics",
+        *_statistics(dataset),
+        "## How it was made",
+        *_making(dataset, about),
+        "## Licence and origin",
+        *_licence(dataset, about),
+        "## Known limits",
+        _bullets(map(_escaped, about.limits)) if about.limits else "The file names none.",
+        "## How to cite",
+        _block("bibtex", citations(about)),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _title(dataset: Dataset, about: About) -> str:
+    attributes = dataset.attributes
+    return f"{about.title or attributes['task']}: {attributes['split']}"
+
+
+# --- the head ----------------------------------------------------------------------------
+
+
+def _head(dataset: Dataset, about: About) -> str:
+    attributes = dataset.attributes
+    # Hugging Face's loader refuses virtual datasets, so it is given the shards.
+    paths = [path.relative_to(dataset.path.parent).as_posix() for path in dataset.shards]
+    split = str(attributes["split"]).replace("-", "_")  # all that its names of splits allow
+    head = {
+        "pretty_name": about.title or attributes["task"],
+        **licence_head(str(attributes["licence"])),
+        "size_categories": [_size_category(len(dataset))],
+        "tags": ["inductive-visual-localisation", attributes["task"]],
+        "configs": [
+            {"config_name": "default", "data_files": [{"split": split, "path": paths}]},
+        ],
+    }
+    # JSON is YAML: no package is needed to write it, and no quoting goes wrong.
+    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in head.items()]
+    return "\n".join(["---", *lines, "---"])
+
+
+def _size_category(samples: int) -> str:
+    """Hugging Face's word for a number of samples.
+
+    >>> [_size_category(n) for n in (999, 1000, 250_000, 2_000_000)]
+    ['n<1K', '1K<n<10K', '100K<n<1M', '1M<n<10M']
+    """
+    steps = ["1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B", "100B", "1T"]
+    place = len(str(samples)) - 4
+    return "n<1K" if place < 0 else f"{steps[place]}<n<{steps[place + 1]}"
+
+
+# --- what is in it -----------------------------------------------------------------------
+
+
+def _facts(dataset: Dataset, files: list[File], published: Publication) -> str:
+    attributes = dataset.attributes
+    size = sum(file.bytes for file in files)
+    rows = [
+        ("samples", f"{len(dataset):,}"),
+        ("split", _label(attributes["split"])),
+        ("format", _label(f"HDF5, {attributes['format']} {attributes['format_version']}")),
+        ("size", f"{_megabytes(size)} in {len(files)} file{'s' if len(files) > 1 else ''}"),
+        ("licence", _label(attributes["licence"])),
+        ("content SHA-256", _code(attributes["content_sha256"])),
+        ("published by", _label(published.creator)),
+        ("published at", _escaped(published.url)),
+        ("published on", published.date),
+    ]
+    named = files[:_MOST_FILES]
+    table = _table(("", ""), [row for row in rows if row[1]])
+    sums = [(_code(f.name), f"{f.bytes:,}", _code(f.sha256)) for f in named]
+    listed = _table(("file", "bytes", "SHA-256"), sums)
+    more = len(files) - len(named)
+    rest = f"\n\nand {more:,} more, listed in the Croissant metadata." if more else ""
+    return f"{table}\n\n{listed}{rest}"
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size:,} bytes"
+
+
+def _use(dataset: Dataset) -> str:
+    things = dataset.schema.sequence.removesuffix("_count") + "s"
+    name = json.dumps(dataset.path.name, ensure_ascii=False)
+    code = (
+        "import h5py\n"
+        "from ivl_shards import open_dataset\n\n"
+        f'image = h5py.File({name})["image"][0]  # plain HDF5: padded, photographs as JPEG\n'
+        f"sample = open_dataset({name})[0]  # the toolkit's reader\n"
+        "sample.image, sample.memory(0), sample.delta(0)"
+    )
+    words = _MEMORY.get(dataset.schema.memory, "").format(things=things)
+    return f"Row i of every HDF5 dataset in the file belongs to sample i. {words}\n\n" + _block(
+        "python", code
+    )
+
+
+def _fields(schema: Schema) -> str:
+    rows = [(_code(f.name), _type(f), _shape(f), _label(f.unit), _meaning(f)) for f in schema]
+    return _table(("field", "type", "shape of a sample", "unit", "meaning"), rows)
+
+
+def _type(field: Field) -> str:
+    if field.storage == ENCODED:
+        return "JPEG bytes"
+    dtype = np.dtype(field.dtype)
+    return f"text, UTF-8, {dtype.itemsize} bytes" if dtype.kind == "S" else dtype.name
+
+
+def _shape(field: Field) -> str:
+    """For example `object_count ≤ 10, 2` for what is padded to ten."""
+    sides = [str(side) for side in field.shape]
+    if field.counted_by:
+        sides[0] = f"{field.counted_by} ≤ {sides[0]}"
+    if field.sized_by:
+        sides[:2] = [f"height ≤ {sides[0]}", f"width ≤ {sides[1]}"]
+    return ", ".join(sides)
+
+
+def _meaning(field: Field) -> str:
+    meaning = _escaped(field.meaning)
+    classes = ", ".join(f"{number} {_label(name)}" for number, name in enumerate(field.classes))
+    return f"{meaning}: {classes}" if classes else meaning
+
+
+def _statistics(dataset: Dataset) -> Iterator[str]:
+    counts = [(count_noun(dataset, c), f"{n:,}") for c, n in count_samples(dataset).items()]
+    yield _table(("a sample has", "samples"), counts)
+    image = dataset.schema["image"]
+    if image.storage != ENCODED and not image.sized_by:
+        height, width = image.shape[:2]
+        yield f"All images are {height} pixels high and {width} wide."
+    rows = [_spread_row(spread) for spread in spreads(dataset)]
+    if rows:
+        yield _table(("of a sample", "least", "median", "most", "unit"), rows)
+    for name, numbers in count_classes(dataset).items():
+        yield _table((_code(name), "number"), [(_label(c), f"{n:,}") for c, n in numbers.items()])
+
+
+def _spread_row(spread: Spread) -> tuple[str, ...]:
+    numbers = (f"{value:,.6g}" for value in (spread.least, spread.median, spread.most))
+    return (spread.name, *numbers, _label(spread.unit))
+
+
+# --- where it comes from -----------------------------------------------------------------
+
+
+def _making(dataset: Dataset, about: About) -> Iterator[str]:
+    attributes = dataset.attributes
+    if about.command:
+        yield _block("", command_line(dataset, about))
+    else:
+        yield "The file does not say by which command; its recipe, for Python, is below."
+    if len(dataset) < int(dataset.recipe["total"]):
+        first, last = attributes["first_sample"], attributes["first_sample"] + len(dataset) - 1
+        yield (
+            f"This file is one shard of a larger dataset: its samples {first:,} to {last:,} of "
+            f"{dataset.recipe['total']:,}. The command makes all of them."
+        )
+    yield (
+        f"Made by {_code(attributes['generator'])}, version "
+        f"{_label(attributes['generator_version'])}, seed {attributes['seed']}. The same "
+        "recipe gives the same content with the same versions, on any machine and with any number "
+        "of workers: compare the content SHA-256 above, which "
+        f"{_code(f'ivl-shards verify {shlex.quote(dataset.path.name)}')} checks."
+    )
+    yield "Recipe:"
+    yield _block("json", _recipe(dataset))
+    packages = [f"{name} {version}" for name, version in stored_versions(attributes).items()]
+    if packages:
+        yield f"Versions: {_label(', '.join(packages))}."
+
+
+def _recipe(dataset: Dataset) -> str:
+    """A knob a line, lists as they are."""
+    knobs = dataset.recipe.items()
+    lines = [f"  {json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in knobs]
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def command_line(dataset: Dataset, about: About) -> str:
+    """What to type to make this dataset again under the name that it has."""
+    sharded = dataset.shards != [dataset.path]
+    layout = []
+    if sharded or len(dataset) > ONE_FILE:
+        layout = ["--shard-size", str(dataset.shard_sizes[0])]
+    return f"{about.command} {shlex.join([*layout, dataset.path.name])}"
+
+
+def _licence(dataset: Dataset, about: About) -> Iterator[str]:
+    yield f"Of the dataset: {_label(dataset.attributes['licence'])}."
+    if about.origins:
+        rows = [tuple(map(_label, (o.what, o.where, o.licence))) for o in about.origins]
+        yield _table(("what", "where from", "licence"), rows)
+    elif about.description:
+        yield "Everything in it was drawn by the generator; it holds nothing of other people."
+    else:
+        yield "The file does not say what it was made from."
+
+
+# --- Markdown ----------------------------------------------------------------------------
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)
+
+
+def _cell(value: Any) -> str:
+    return " ".join(str(value).replace("|", "\\|").split())
+
+
+def _bullets(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {' '.join(line.split())}" for line in lines)
+
+
+def _block(language: str, text: str) -> str:
+    fence = "`" * max(3, _longest_backticks(text) + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _code(text: str) -> str:
+    """A text from the file as code; HTML does not count there."""
+    text = " ".join(text.split())
+    fence = "`" * (_longest_backticks(text) + 1)
+    pad = " " if "`" in text else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def _longest_backticks(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)
+
+
+def _escaped(text: str) -> str:
+    """Sentences of the file: Markdown counts, HTML does not.
+
+    >>> _escaped("3 < 5 <script>")
+    '3 &lt; 5 &lt;script&gt;'
+    """
+    return html.escape(text, quote=False)
+
+
+def _label(text: str) -> str:
+    """A label of the file in running text: neither HTML nor Markdown counts.
+
+    >>> _label("a_b [x](javascript:1) <b>")
+    'a_b \\\\[x](javascript:1) &lt;b&gt;'
+    """
+    return re.sub(r"([\\`*\[])", r"\\\1", _escaped(" ".join(text.split())))

@@ -1,0 +1,55 @@
+"""Info: what is in a dataset, for people and for scripts."""
+
+from typing import Any
+
+from ivl_shards.errors import printable
+from ivl_shards.format.reader import Dataset
+from ivl_shards.format.schema import Field
+from ivl_shards.inspect.statistics import count_noun, count_samples
+
+
+def describe(dataset: Dataset) -> dict[str, Any]:
+    """Everything about a dataset but its samples, as plain values."""
+    attributes = {k: v for k, v in dataset.attributes.items() if k not in ("shards", "recipe")}
+    return {
+        "path": str(dataset.path),
+        **attributes,
+        "files": len(dataset.shards),
+        "bytes": sum(path.stat().st_size for path in {dataset.path, *dataset.shards}),
+        "samples_by_count": count_samples(dataset),
+        "recipe": dataset.recipe,
+        "fields": {
+            f.name: {"shape": list(f.shape), "dtype": f.dtype, "unit": f.unit, "meaning": f.meaning}
+            for f in dataset.schema
+        },
+    }
+
+
+def format_info(dataset: Dataset) -> str:
+    """The same for reading on a terminal."""
+    facts = describe(dataset)
+    shards = "" if facts["files"] == 1 else f" in {facts['files']} shards"
+    lines = [
+        f"{facts['path']}: {facts['task']}, split {facts['split']}, {facts['samples']:,} samples"
+        f"{shards}, {facts['bytes'] / 1e6:,.1f} MB",
+        f"made by {facts['generator']} {facts['generator_version']}, seed {facts['seed']}, "
+        f"format {facts['format']} {facts['format_version']}, licence {facts['licence']}",
+        f"content sha256 {facts['content_sha256']}",
+        "",
+        "samples",
+        *(f"  {count_noun(dataset, c):<12}{n:>10,}" for c, n in facts["samples_by_count"].items()),
+        "",
+        "fields (of one sample)",
+        *(_field_line(field) for field in dataset.schema),
+        "",
+        "recipe",
+        *(f"  {name:<14}{value}" for name, value in facts["recipe"].items()),
+    ]
+    return "\n".join(map(printable, lines))
+
+
+def _field_line(field: Field) -> str:
+    shape = "×".join(str(n) for n in field.shape) or "one"
+    unit = f" [{field.unit}]" if field.unit else ""
+    kind = "jpeg" if field.storage == "encoded" else field.dtype
+    return f"  {field.name:<14}{kind:<6}{shape:<13}{field.meaning}{unit}"

@@ -1,0 +1,199 @@
+"""The reader of text: its alphabet, its strip reader, and how seldom its finder is trained."""
+
+from dataclasses import replace
+from pathlib import Path
+from string import ascii_letters, digits, printable
+
+import numpy as np
+import pytest
+import torch
+
+import textblocks_gen
+from benchmark.bench import find_weights, load_model, packed_weights, starting_weights
+from benchmark.data.batches import ReadingBatch, TrainingSet, make_batch, training_batches
+from benchmark.models import build_model
+from benchmark.models.line_reader import LineReader
+from benchmark.models.strips import Band, cut_strips, near_bands, quad_bands, shake
+from benchmark.tasks import find_task
+from benchmark.training.loop import State, make_optimiser, one_step
+from benchmark.training.presets import training_for
+from ivl_shards import UserError, open_dataset
+from ivl_shards.format.reader import Dataset
+from textblocks_gen import TextRecipe
+
+torch.set_num_threads(1)
+
+TASK = find_task("text-blocks")
+# The preset's strip reader with few channels.
+SMALL = {
+    "alphabet": "ascii",
+    "layers": "residual",
+    "rows": 32,
+    "squeeze": 4 / 3,
+    "reader": [8, 8, 16, 16, 32],
+    "hidden": 32,
+}
+
+
+@pytest.fixture(scope="module")
+def blocks(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    """Small blocks of one word a line, some of them numbers."""
+    recipe = TextRecipe(
+        (1, 2),
+        8,
+        split="train",
+        height=144,
+        width=160,
+        words=(1, 1),
+        digits=0.5,
+        punctuation=0.5,
+    )
+    path = tmp_path_factory.mktemp("data") / "blocks.h5"
+    textblocks_gen.generate(recipe, path, workers=1)
+    return open_dataset(path)
+
+
+def batch_of(blocks: Dataset, find: bool = True) -> ReadingBatch:
+    rngs = [np.random.default_rng(k) for k in range(4)]
+    batch = make_batch(TASK, [blocks[k] for k in range(4)], rngs)
+    assert isinstance(batch, ReadingBatch)
+    return replace(batch, find=find)
+
+
+def reader(**options: object) -> LineReader:
+    torch.manual_seed(0)
+    model = build_model("inductive", TASK, "fast", {**SMALL, **options})
+    assert isinstance(model, LineReader)
+    return model
+
+
+def test_the_preset_reads_printable_ascii() -> None:
+    model = build_model("inductive", TASK, "fast", training_for(TASK, "inductive", "fast").model)
+    assert isinstance(model, LineReader)
+    assert set(model.alphabet) == set(printable) - set("\t\n\r\x0b\x0c")
+    assert len(model.alphabet) == len(set(model.alphabet))
+
+
+def test_numbers_and_marks_are_trained_on_but_not_tested_with(blocks: Dataset) -> None:
+    assert any(set(text) & set(digits) for said in batch_of(blocks).texts for text in said)
+    letters = {text for said in batch_of(blocks).texts for text in said}
+    assert any(set(text) - set(digits + ascii_letters) for text in letters)
+
+
+def test_weights_made_before_know_letters_and_still_open() -> None:
+    for path in packed_weights():
+        config, model = load_model(path)
+        if isinstance(model, LineReader) and find_task(config.task).photographs:
+            stated = config.training.model.get("alphabet", "letters")
+            assert len(model.alphabet) == {"letters": 53, "ascii": 95}[stated]
+
+
+def test_weights_with_another_alphabet_are_refused() -> None:
+    """Also where the two have equally many symbols, which no shape gives away."""
+    icdar = find_task("icdar-blocks")
+    options = training_for(icdar, "inductive", "fast").model
+    old = str(find_weights("icdar-blocks-inductive-fast"))
+    if "alphabet" not in load_model(find_weights(old))[0].training.model:
+        with pytest.raises(UserError, match="alphabet 'letters'.* 'ascii'"):
+            starting_weights(old, build_model("inductive", icdar, "fast", options))
+    for wrong in ("runes", "", ["letters"], 5):
+        with pytest.raises(UserError, match="letters or ascii"):
+            reader(alphabet=wrong)
+
+
+def test_options_that_do_not_exist_are_refused() -> None:
+    with pytest.raises(UserError, match="plain or residual"):
+        reader(layers="wide")
+    with pytest.raises(UserError, match="one of its own"):
+        build_model("inductive", find_task("toy-shapes"), "fast", {"alphabet": "ascii"})
+
+
+def test_steps_without_finding_leave_the_finder_as_it_is(blocks: Dataset) -> None:
+    model = reader()
+    training = training_for(TASK, "inductive", "fast", {"precision": "float32"})
+    state = State(model.train(), make_optimiser(training, model), None)
+    objective = model.loss
+    one_step(training, state, objective, batch_of(blocks))  # type: ignore[arg-type]
+    before = {k: v.clone() for k, v in model.state_dict().items()}
+    state.step = 1
+    one_step(training, state, objective, batch_of(blocks, find=False))  # type: ignore[arg-type]
+    for name, value in model.state_dict().items():
+        if name.startswith("finder."):
+            assert torch.equal(value, before[name]), name
+    assert not torch.equal(model.reader.characters.weight, before["reader.characters.weight"])
+
+
+def test_lines_are_found_at_first_and_then_in_one_step_of_eight(blocks: Dataset) -> None:
+    batches = training_batches(
+        TASK, TrainingSet(blocks), 0, 1, range(18), 0, 1, False, 0, finding=3
+    )
+    found = [step for step, batch in enumerate(batches) if getattr(batch, "find", False)]
+    assert found == [0, 1, 2, 8, 16]
+    every = training_batches(TASK, TrainingSet(blocks), 0, 1, range(4), 0, 1, False)
+    assert all(getattr(batch, "find", False) for batch in every)
+
+
+@pytest.mark.skipif(
+    not torch.cpu.get_capabilities().get("avx512_bf16"), reason="the CPU lacks bfloat16"
+)
+def test_bfloat16_hardly_changes_the_loss(blocks: Dataset) -> None:
+    with torch.no_grad():
+        exact = reader().loss(batch_of(blocks))
+        with torch.autocast("cpu", torch.bfloat16):
+            rounded = reader().loss(batch_of(blocks))
+    assert rounded.dtype == torch.float32
+    torch.testing.assert_close(rounded, exact, rtol=0.03, atol=0.0)
+
+
+def test_it_learns_to_read_what_it_is_shown(blocks: Dataset) -> None:
+    """Numbers and marks, too, from strips alone."""
+    model = reader(reader=[16, 16, 32, 32, 64], error=0.02).train()
+    batch = batch_of(blocks, find=False)
+    optimiser = torch.optim.AdamW(model.reader.parameters(), lr=1e-2)
+    for step in range(300):
+        for group in optimiser.param_groups:
+            group["lr"] = 1e-2 * (1 - step / 300)
+        fresh = replace(batch, rngs=[np.random.default_rng([step, k]) for k in range(4)])
+        optimiser.zero_grad()
+        loss = model.loss(fresh).mean()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+        optimiser.step()
+    assert loss.item() < 0.4  # of a symbol; whoever says nothing is at 3
+    said = [text for lines in batch.texts for text in lines]
+    quads = torch.cat([q[: len(t)] for q, t in zip(batch.quads, batch.texts, strict=True)])
+    image = torch.tensor([i for i, lines in enumerate(batch.texts) for _ in lines])
+    grey = batch.images.mean(1, keepdim=True)[image]
+    strips = cut_strips(grey, quad_bands(quads), 32, 720, 4 / 3)
+    with torch.no_grad():
+        read = model.decode(model.eval().reader(strips)[0])
+    assert sum(a == b for a, b in zip(read, said, strict=True)) >= len(said) / 2
+
+
+def test_squeezed_strips_are_shorter() -> None:
+    band = Band(torch.tensor([[4.0, 20]]), torch.tensor([[100.0, 20]]), torch.full((1, 2), 16.0))
+    image = torch.rand(1, 1, 40, 120)
+    plain, squeezed = (cut_strips(image, band, 32, 720, s).columns.item() for s in (1.0, 4 / 3))
+    assert squeezed == pytest.approx(plain * 3 / 4, abs=1)
+
+
+def test_bands_are_near_if_a_line_can_be_read_in_them() -> None:
+    true = Band(torch.tensor([[4.0, 20]]), torch.tensor([[100.0, 20]]), torch.full((1, 2), 16.0))
+    assert near_bands(true, true).all()
+    assert near_bands(shake(true, torch.full((1, 5), 0.1)), true).all()
+    one_letter_short = torch.tensor([[0.0, 0, -0.8, 0, 0]])
+    half_a_line_down = torch.tensor([[0, 0.7, 0, 0.7, 0]])
+    for errors in (one_letter_short, half_a_line_down):
+        assert not near_bands(shake(true, errors), true).any()
+
+
+def test_data_to_train_on_differs_from_data_to_test_on(tmp_path: Path) -> None:
+    """Numbers and marks are to be learnt; the test is the paper's, of words alone."""
+    for part in (replace(TASK.train, total=60), replace(TASK.test, counts=(3,), total=60)):
+        TASK.make(part, 0, tmp_path / f"{part.split}.h5", tmp_path)
+        texts = "".join(
+            t
+            for k in range(60)
+            for t in TASK.line_texts(open_dataset(tmp_path / f"{part.split}.h5")[k])
+        )
+        assert bool(set(texts) - set(" " + ascii_letters)) == (part.split == "train")

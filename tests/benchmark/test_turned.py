@@ -1,0 +1,105 @@
+"""Layers that see in eight ways: what is found in a turned image is what is found, turned."""
+
+import pytest
+import torch
+from torch.nn.functional import pixel_shuffle, pixel_unshuffle, relu
+
+from benchmark.models.equivariant import (
+    FOLDED,
+    PLAIN,
+    TURNED,
+    WAYS,
+    Fold,
+    TurnedConv,
+    TurnedNorm,
+    TurnedPlainUnit,
+    TurnedUnit,
+    turn,
+)
+
+ways = pytest.mark.parametrize("way", WAYS, ids=str)
+
+
+def randomised(*layers: torch.nn.Module) -> torch.nn.Module:
+    """In a row, none of them an identity by chance of its first weights."""
+    torch.manual_seed(0)
+    row = torch.nn.Sequential(*layers).eval().double()
+    for parameter in row.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    return row
+
+
+@ways
+@pytest.mark.parametrize("stride", [1, 2])
+def test_a_turned_image_gives_turned_maps(way, stride: int) -> None:
+    kernel = 4 if stride == 2 else 3
+    layers = randomised(
+        TurnedConv(PLAIN, 3, 2, 6, 2, bias=True),
+        TurnedUnit(2, dilation=2),
+        TurnedConv(TURNED, 2, 3, kernel, stride),
+        TurnedNorm(3),
+        TurnedUnit(3, alone=1),
+        TurnedPlainUnit(3),
+        TurnedConv(TURNED, 3, 1, 1, bias=True),
+        Fold(),
+        torch.nn.PixelShuffle(2),
+    )
+    image = torch.rand(2, 3, 32, 48, dtype=torch.float64)
+    seen = layers(image).detach()
+    assert float(seen.std()) > 1e-3
+    assert torch.allclose(layers(turn(image, way)), turn(seen, way))
+
+
+@ways
+def test_folded_pixels_are_turned_into_each_other(way) -> None:
+    layers = randomised(TurnedConv(FOLDED, 1, 3, 3), TurnedConv(TURNED, 3, 1, 3), Fold())
+
+    def seen(memory: torch.Tensor) -> torch.Tensor:
+        return pixel_shuffle(relu(layers(pixel_unshuffle(memory, 2))), 2)
+
+    memory = torch.rand(1, 1, 16, 24, dtype=torch.float64)
+    assert torch.allclose(seen(turn(memory, way)), turn(seen(memory), way))
+
+
+def test_a_filter_is_learnt_once_for_all_ways() -> None:
+    layer, plain = TurnedConv(TURNED, 6, 6, 3), torch.nn.Conv2d(48, 48, 3, padding=1)
+    assert layer.weight.numel() * len(WAYS) == plain.weight.numel()
+    assert layer(torch.rand(1, 48, 9, 9)).shape == plain(torch.rand(1, 48, 9, 9)).shape
+
+
+def test_statistics_of_training_are_the_same_in_all_ways() -> None:
+    torch.manual_seed(0)
+    norm = TurnedNorm(2).train()
+    maps = 3 + 2 * torch.randn(8, 2 * len(WAYS), 16, 16)
+    for _ in range(60):
+        normal = norm(maps).detach()
+    assert float(normal.mean()) == pytest.approx(0, abs=1e-3)
+    assert float(normal.std()) == pytest.approx(1, abs=1e-3)
+    assert norm.mean.tolist() == pytest.approx([3, 3], abs=0.1)
+    assert norm.variance.tolist() == pytest.approx([4, 4], abs=0.2)
+    assert torch.allclose(norm.eval()(maps), normal, atol=0.15)
+
+
+def test_fields_alone_do_not_know_the_light_of_their_image() -> None:
+    """However bright and rich in contrast it is, and whatever else is in the batch or was seen in
+    training; all other fields keep both."""
+    torch.manual_seed(0)
+    norm = TurnedNorm(3, alone=1).train()
+    for _ in range(5):
+        norm(1 + torch.randn(4, 3 * len(WAYS), 16, 16))
+    norm.eval()
+    maps = torch.randn(1, 3 * len(WAYS), 16, 16)
+    fields = norm(torch.cat([maps, 3 * maps + 2])).detach().view(2, len(WAYS), 3, 16, 16)
+    assert torch.allclose(fields[0, :, 2], fields[1, :, 2], atol=1e-4)
+    assert float(fields[0, :, 2].std()) == pytest.approx(1, abs=1e-3)
+    assert torch.allclose(fields[1, :, :2].std(), 3 * fields[0, :, :2].std(), rtol=1e-3)
+    assert torch.allclose(norm(maps), norm(torch.cat([maps, 9 * maps]))[:1], atol=1e-5)
+
+
+def test_fields_alone_need_no_statistics_of_training() -> None:
+    assert TurnedNorm(3, alone=1).mean.shape == (2,)
+    # In training as in use: nothing of theirs depends on the mode.
+    norm, maps = TurnedNorm(2, alone=1), torch.randn(4, 2 * len(WAYS), 8, 8)
+    trained, used = (norm.train(mode)(maps).view(4, len(WAYS), 2, 8, 8) for mode in (True, False))
+    assert torch.allclose(trained[:, :, 1], used[:, :, 1])
+    assert not torch.allclose(trained[:, :, 0], used[:, :, 0])

@@ -1,0 +1,72 @@
+"""Reports of tiny models, for tests."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmark.bench import run_one
+from benchmark.evaluation.decoding import Decoding
+from benchmark.results.report import find_entries, write_page
+from benchmark.tasks import find_task
+from benchmark.training.presets import training_for
+from benchmark.training.processes import join_processes
+from benchmark.training.run_folder import Config
+from shapes_gen import ColouredRecipe, ToyRecipe, generate
+
+torch.set_num_threads(1)  # the models are tiny: more only wait for each other
+
+THREE = "coloured-shapes-threes.Three-fast-seed0"
+FOUR = "coloured-shapes-threes.Four-fast-seed0"
+NAMED = ("threes:Three", "threes:Four", "threes:Same")
+READER = "toy-shapes-inductive-fast-seed0"
+
+
+def make_runs(folder: Path) -> Path:
+    """A folder with `data`, `runs` and `results` of tiny models."""
+    data = folder / "data"
+    data.mkdir()
+    for split, counts in (("train", (3, 4)), ("test", (3, 5))):
+        coloured = ColouredRecipe(counts, 20, split=split, size=48)
+        generate(coloured, data / f"coloured-shapes-{split}.h5", workers=1)
+        toy = ToyRecipe((2, 3), 20, split=split)
+        generate(toy, data / f"toy-shapes-{split}.h5", workers=1)
+    for task, model in (
+        ("coloured-shapes", "threes:Three"),
+        ("coloured-shapes", "threes:Four"),
+        ("toy-shapes", "inductive"),
+        ("toy-shapes", "threes:Same"),
+    ):
+        training = training_for(find_task(task), model, "fast", {"steps": 2, "batch": 2})
+        config = Config(task, model, "fast", 0, training)
+        with join_processes("cpu") as one:
+            run_one(
+                config, (), data, folder / "runs", folder / "results", one, 60, True, Decoding()
+            )
+    return folder
+
+
+def write(here: Path, out: Path, *places: Path, samples: int = 4, data: str = "data") -> Path:
+    entries, unfinished = find_entries(places)
+    write_page(entries, unfinished, out, here / data, samples, named=NAMED)
+    return out
+
+
+def data_of(page: Path) -> dict[str, Any]:
+    """What stands in a page."""
+    text = page.read_text("utf-8").split('id="data">')[1].split("</script>")[0]
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def copies(here: Path, to: Path, name: str, seeds: range) -> None:
+    """A run with other seeds."""
+    for seed in seeds:
+        copy = to / name.replace("seed0", f"seed{seed}")
+        shutil.copytree(here / "runs" / name, copy)
+        for path in (copy / "config.json", copy / "result.json"):
+            values = json.loads(path.read_text())
+            values.get("config", values)["seed"] = seed
+            path.write_text(json.dumps(values))

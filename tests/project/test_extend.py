@@ -1,0 +1,88 @@
+"""The dataset, the model and the metric of docs/EXTEND.md do what the page says of them."""
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+import torch
+from test_docs import given_files_of_extend, named_files
+
+import ivl_shards
+import shapes_gen
+from benchmark.data.batches import make_batch
+from benchmark.tasks import find_task
+from ivl_shards import open_dataset
+from ivl_shards.inspect.verify import problems
+from shapes_gen import ColouredRecipe
+
+PAGE = "docs/EXTEND.md"
+
+
+@pytest.fixture
+def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Import a file of the page."""
+    given_files_of_extend(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+    def loaded(name: str) -> ModuleType:
+        return importlib.import_module(name)
+
+    return loaded
+
+
+@pytest.mark.parametrize(("name", "most"), [("rings.py", 60), ("small_counter.py", 40)])
+def test_it_is_short(name: str, most: int) -> None:
+    assert len(named_files(PAGE)[name].splitlines()) < most
+
+
+def test_the_dataset_keeps_what_the_engine_promises(load, tmp_path: Path) -> None:
+    rings = load("rings")
+    recipe = rings.RingRecipe((0, 3, 16), 30)
+    for name, options in (("one.h5", {}), ("many.h5", {"shard_size": 7})):
+        ivl_shards.generate(rings.RINGS, recipe, tmp_path / name, workers=1, **options)
+        assert list(problems(tmp_path / name)) == []
+    one, many = open_dataset(tmp_path / "one.h5"), open_dataset(tmp_path / "many.h5")
+    assert one.attributes["content_sha256"] == many.attributes["content_sha256"]
+
+
+def test_the_rings_are_where_the_labels_say(load, tmp_path: Path) -> None:
+    rings = load("rings")
+    ivl_shards.generate(rings.RINGS, rings.RingRecipe((5,), 4), tmp_path / "five.h5", workers=1)
+    for sample in open_dataset(tmp_path / "five.h5"):
+        ys, xs = np.nonzero(sample.image.max(2) > 110)
+        pixels = np.stack([xs, ys], 1) + 0.5  # (M, 2) their centres
+        distances = np.hypot(*(pixels[:, None] - sample["centres"]).T)  # (5, M)
+        assert np.all(distances.min(0) < 96 / 12 + 3)  # every bright pixel is of a ring
+        assert all(near.sum() > 20 for near in distances < 96 / 12 + 3)  # and every ring is there
+
+
+def test_the_model_learns_and_answers(load, tmp_path: Path) -> None:
+    task = find_task("coloured-shapes")
+    shapes_gen.generate(ColouredRecipe((1, 2), 8, size=48), tmp_path / "few.h5", workers=1)
+    samples = list(open_dataset(tmp_path / "few.h5"))
+    torch.manual_seed(0)
+    model = load("small_counter").SmallCounter(task, width=8)
+    optimiser = torch.optim.Adam(model.parameters(), 0.02)
+    losses = []
+    for _ in range(30):
+        batch = make_batch(task, samples, [np.random.default_rng(k) for k in range(8)])
+        loss = model.loss(batch)
+        assert loss.shape == (8,)
+        optimiser.zero_grad()
+        loss.mean().backward()
+        optimiser.step()
+        losses.append(loss.mean().item())
+    assert losses[-1] < 0.5 * losses[0]
+    answers = model.predict(batch.images)
+    assert len(answers) == 8
+    assert all(isinstance(answer, int) for answer in answers)
+
+
+@pytest.mark.slow
+def test_the_metric_is_printed_by_length(load, run) -> None:
+    printed = run("python", "within_one.py").stdout.splitlines()
+    assert [line.split()[0] for line in printed] == ["1", "2", "all", "2+"]
+    assert all(0 <= float(line.split()[1]) <= 100 for line in printed)

@@ -20,10 +20,10 @@ import click
 import numpy as np
 import torch
 
-from benchmark.bench import find_weights, load_reader
-from benchmark.data.batches import open_part, split_validation
+from benchmark.data.datasets import split_validation
+from benchmark.models.load import find_weights, load_reader
 from benchmark.reading.photographs import read_photograph
-from benchmark.tasks import find_task
+from benchmark.registry import find_task
 from benchmark.tasks.icdar_blocks import find_scenes
 from icdar_blocks import group
 from icdar_blocks.picture import read_picture

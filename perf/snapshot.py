@@ -16,8 +16,8 @@ import torch
 
 from benchmark.evaluation.scores import Evaluation, evaluate
 from benchmark.files import read_json
-from benchmark.models import build_model
-from benchmark.tasks import find_task
+from benchmark.models.build import build_model
+from benchmark.registry import find_task
 from benchmark.training.run_folder import RunFolder, config_from_json
 from benchmark.training.weights import load_into, load_tensors, save_tensors
 from ivl_shards import open_dataset

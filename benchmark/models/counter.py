@@ -15,10 +15,11 @@ from torch.nn.functional import (
 )
 
 from benchmark.data.batches import Batch, CountingBatch
-from benchmark.models.contract import InductiveModel, Step
+from benchmark.models.contract import InductiveModel
 from benchmark.models.counting_encoders import DrawingEncoder, counting_encoder, whole
 from benchmark.models.layers import PlainUnit, initialise
 from benchmark.models.peaks import draw_peaks, strongest_peak
+from benchmark.models.step import Step
 from benchmark.models.steps import counting_steps
 from benchmark.tasks.task import Kind
 

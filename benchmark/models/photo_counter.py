@@ -7,10 +7,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate, max_pool2d
 
-from benchmark.models.contract import Step
 from benchmark.models.counter import LateCounter, enlarged
 from benchmark.models.counting_encoders import PhotoEncoder
 from benchmark.models.equivariant import FOLDED, TURNED, WAYS, Fold, TurnedConv, TurnedPlainUnit
+from benchmark.models.step import Step
 
 # Where it was not trained a counter is less sure of what is there, by how much depends on the
 # photograph, and what is none is taken for something with little certainty everywhere. So a peak

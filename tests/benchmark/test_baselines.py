@@ -26,7 +26,7 @@ from benchmark.baselines.association import (
 )
 from benchmark.baselines.engines import ENGINES, Engine, parse_tsv, split_text
 from benchmark.evaluation.decoding import Decoding
-from benchmark.tasks import find_task
+from benchmark.registry import find_task
 from commands import assert_one_line
 from icdar_blocks import Word
 from icdar_blocks.picture import read_picture

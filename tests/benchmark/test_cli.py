@@ -11,8 +11,8 @@ from safetensors.torch import save_file
 
 import shapes_gen
 from benchmark.cli import main
-from benchmark.models import build_model
-from benchmark.tasks import find_task
+from benchmark.models.build import build_model
+from benchmark.registry import find_task
 from benchmark.training.weights import save_tensors
 from commands import assert_one_line
 from ivl_shards import UserError
@@ -22,7 +22,7 @@ TINY = ["--set", "steps=2", "--set", "batch=2", "--threads", "1"]
 
 MODEL = '''
 import torch
-from benchmark.models import Model
+from benchmark.models.contract import Model
 
 
 class Mean(Model):

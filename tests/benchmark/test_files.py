@@ -18,11 +18,11 @@ from PIL import Image
 from safetensors.torch import load_file, save
 
 import benchmark.cli
-from benchmark.bench import packed_weights, run_one
 from benchmark.evaluation.decoding import Decoding
-from benchmark.models import build_model
-from benchmark.tasks import find_task
-from benchmark.training.presets import training_for
+from benchmark.models.build import build_model
+from benchmark.models.load import bundled_weights
+from benchmark.registry import find_task, find_training
+from benchmark.run import run_one
 from benchmark.training.processes import join_processes
 from benchmark.training.run_folder import Config
 from benchmark.training.weights import FORMAT, load_tensors, save_tensors
@@ -174,7 +174,7 @@ def weights_file(task_name: str, name: str, path: Path) -> dict[str, Any]:
     task = find_task(task_name)
     options = {"hidden": 4, "reader": [2, 2, 2, 2, 2], "finder": 4, "step": 2}
     changes = {"width": 4} if task.kind == "counting" else options if name == "inductive" else {}
-    training = training_for(task, name, "fast", changes)
+    training = find_training(task, name, "fast", changes)
     config = Config(task.name, name, "fast", 0, training).to_json()
     about: dict[str, Any] = json.loads(json.dumps({"config": config, "seconds": 1.0}))
 
@@ -285,7 +285,7 @@ def test_results_from_anyone(data: Path, tmp_path: Path, monkeypatch: pytest.Mon
     folder = tmp_path / "results"
     folder.mkdir()
     task = find_task("coloured-shapes")
-    config = Config(task.name, "inductive", "fast", 0, training_for(task, "inductive", "fast"))
+    config = Config(task.name, "inductive", "fast", 0, find_training(task, "inductive", "fast"))
     good = json.dumps({"config": config.to_json(), **tiny_result(data)})
     for case in cases(24, 2000):
         draw = random.Random(case)
@@ -310,7 +310,9 @@ def test_results_from_anyone(data: Path, tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_text_of_a_result_stays_text_on_the_page(data: Path, tmp_path: Path) -> None:
     task = find_task("coloured-shapes")
-    config = Config(task.name, "x|y:<b>&[a](b)", "fast", 0, training_for(task, "inductive", "fast"))
+    config = Config(
+        task.name, "x|y:<b>&[a](b)", "fast", 0, find_training(task, "inductive", "fast")
+    )
     (tmp_path / "results").mkdir()
     result = {"config": config.to_json(), **tiny_result(data), "changes": ["<!--<script>"]}
     (tmp_path / "results" / "one.json").write_text(json.dumps(result))
@@ -336,7 +338,7 @@ def test_text_of_a_result_stays_text_on_the_page(data: Path, tmp_path: Path) -> 
 
 
 def test_our_own_files_stay_readable() -> None:
-    for path in packed_weights():
+    for path in bundled_weights():
         outcome = watched(lambda path=path: benchmark.bench.load_model(path))
         outcome.check(codes=(0,))
     outcome = watched(lambda: benchmark.cli.read_results(ROOT / "results"))
@@ -421,7 +423,7 @@ def in_process(config: Config, data: Path, out: Path) -> None:
 def tiny_config(**changes: Any) -> Config:
     task = find_task("coloured-shapes")
     tiny = {"steps": 4, "batch": 2, "width": 4, **changes}
-    return Config(task.name, "inductive", "fast", 0, training_for(task, "inductive", "fast", tiny))
+    return Config(task.name, "inductive", "fast", 0, find_training(task, "inductive", "fast", tiny))
 
 
 def trained(config: Config, data: Path, out: Path) -> Outcome:
@@ -464,7 +466,7 @@ def test_a_full_disk_is_one_line_on_the_command_line(data: Path, tmp_path: Path)
 
 
 def test_few_files_and_little_memory_are_one_line(data: Path, tmp_path: Path) -> None:
-    weights = str(packed_weights()[0])
+    weights = str(bundled_weights()[0])
 
     def few_files() -> None:
         resource.setrlimit(

@@ -8,8 +8,8 @@ from scipy.stats import binomtest
 
 from benchmark.evaluation.metrics import accuracy, edit_distance, edits
 from benchmark.evaluation.scores import score
+from benchmark.registry import find_task
 from benchmark.results.tables import paper_rows
-from benchmark.tasks import find_task
 
 texts = st.text("stcSTC\n", max_size=20)
 

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from benchmark.data.batches import TrainingSet
-from benchmark.models.contract import Step
 from benchmark.models.inductive_ocr import cut_line
 from benchmark.models.line_reader import LineReader
 from benchmark.models.pyramid_finder import PyramidFinder
+from benchmark.models.step import Step
 from benchmark.models.strips import Band, band_quads, cut_strips, quad_bands
 from benchmark.reading.pages import (
     PageReading,
@@ -22,8 +22,8 @@ from benchmark.reading.pages import (
     read_page,
     read_views,
 )
-from benchmark.tasks import find_task
-from benchmark.tasks.task import Part
+from benchmark.registry import find_task
+from benchmark.tasks.task import Split
 from commands import assert_one_line
 from ivl_shards import open_dataset
 from textblocks_gen import TextRecipe, generate
@@ -294,7 +294,7 @@ def test_blocks_of_twenty_lines_have_lines_of_the_usual_height(tmp_path: Path) -
     heights = []
     for lines in (10, 20):
         path = tmp_path / f"{lines}.h5"
-        task.make(Part("test", (lines,), 6), 0, path, tmp_path)
+        task.make(Split("test", (lines,), 6), 0, path, tmp_path)
         dataset = open_dataset(path)
         heights.append(np.concatenate([s["line_height"] for s in dataset]))
     assert np.median(heights[0]) == pytest.approx(np.median(heights[1]), rel=0.1)

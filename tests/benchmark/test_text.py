@@ -12,13 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import textblocks_gen
-from benchmark.data.batches import make_batch, open_part, spell, split_validation
+from benchmark.data.batches import make_batch, spell
+from benchmark.data.datasets import split_validation
 from benchmark.data.letterbox import SIZE, lay, step_map, through
-from benchmark.evaluation.metrics import Words, f_score, match_words, precision, recall, spot_words
+from benchmark.evaluation.metrics import (
+    WordCounts,
+    f_score,
+    match_words,
+    precision,
+    recall,
+    spot_words,
+)
 from benchmark.evaluation.scores import Evaluation, score
+from benchmark.registry import find_task
 from benchmark.results.tables import paper_rows, result_row, results_page, text_tables
-from benchmark.tasks import Part, find_task
 from benchmark.tasks.icdar_blocks import find_scenes, shown
+from benchmark.tasks.task import Split
 from benchmark.tasks.text_blocks import LETTERS
 from icdar_tree import make_tree
 from ivl_shards import UserError
@@ -37,25 +46,25 @@ def test_words_are_matched_once_each(said: list[str], there: list[str]) -> None:
         if word in left:
             left.remove(word)
             right += 1
-    assert found == Words(right, len(" ".join(said).split()), len(" ".join(there).split()))
+    assert found == WordCounts(right, len(" ".join(said).split()), len(" ".join(there).split()))
 
 
 def test_words_are_those_of_the_icdar_protocol() -> None:
     # In any case; short words and words with marks are neither asked for nor held against.
-    assert spot_words(["FOOTPATH to"], ["Footpath to"]) == Words(1, 1, 1)
-    assert spot_words(["Kohlen 24 its"], ["Kohlen- 24 it's"]) == Words(0, 0, 0)
-    assert spot_words(["exit exit"], ["exit"]) == Words(1, 2, 1)
-    assert spot_words(["exit exit"], ["exit", "exit!"]) == Words(1, 1, 1)
-    assert spot_words(["A12"], ["a12", "9x9"]) == Words(1, 1, 2)
-    assert spot_words([], ["Mind the gap"]) == Words(0, 0, 3)
+    assert spot_words(["FOOTPATH to"], ["Footpath to"]) == WordCounts(1, 1, 1)
+    assert spot_words(["Kohlen 24 its"], ["Kohlen- 24 it's"]) == WordCounts(0, 0, 0)
+    assert spot_words(["exit exit"], ["exit"]) == WordCounts(1, 2, 1)
+    assert spot_words(["exit exit"], ["exit", "exit!"]) == WordCounts(1, 1, 1)
+    assert spot_words(["A12"], ["a12", "9x9"]) == WordCounts(1, 1, 2)
+    assert spot_words([], ["Mind the gap"]) == WordCounts(0, 0, 3)
 
 
 def test_f_is_the_harmonic_mean() -> None:
-    samples = [Words(3, 4, 6), Words(0, 2, 0), Words(1, 1, 1)]
+    samples = [WordCounts(3, 4, 6), WordCounts(0, 2, 0), WordCounts(1, 1, 1)]
     p, r = precision(samples), recall(samples)
     assert (p.value, r.value) == (57.14, 57.14) and f_score(samples).value == 57.14
     assert p.low <= p.value <= p.high and p.samples == 3
-    nothing = [Words(0, 0, 2)]
+    nothing = [WordCounts(0, 0, 2)]
     assert precision(nothing).value == recall(nothing).value == f_score(nothing).value == 0
 
 
@@ -177,7 +186,7 @@ def test_the_alphabet_has_all_that_is_written() -> None:
 
 def test_what_is_tested_on_is_drawn_otherwise(tmp_path: Path) -> None:
     task = find_task("text-blocks")
-    made = [open_part(task, Part(split, (1,), 1), tmp_path) for split in ("train", "test")]
+    made = [open_part(task, Split(split, (1,), 1), tmp_path) for split in ("train", "test")]
     assert [m.recipe["split"] for m in made] == ["train", "test"]
     assert [m.recipe["seed"] for m in made] == [0, 1]
     assert made[0].recipe["backgrounds"] != made[1].recipe["backgrounds"]

@@ -12,20 +12,20 @@ from safetensors.torch import load_file
 from torch.nn.functional import conv2d
 
 import textblocks_gen
-from benchmark.bench import find_weights, give_encoder, load_model
 from benchmark.data.batches import make_batch
-from benchmark.evaluation.inductive_loop import STOP, run_loop
-from benchmark.models import build_model
+from benchmark.evaluation.inductive_loop import STOP_THRESHOLD, run_loop
 from benchmark.models.block_reader import BlockReader
+from benchmark.models.build import build_model
 from benchmark.models.drn import LAYERS, drn_encoder
 from benchmark.models.layers import BatchNorm, ResidualUnit, grey
 from benchmark.models.line_reader import LineReader
+from benchmark.models.load import find_weights, load_encoder, load_model
 from benchmark.models.reader import PaperReader, text_size
 from benchmark.models.steps import reading_steps
+from benchmark.registry import find_task, find_training
 from benchmark.results.tables import result_label
-from benchmark.tasks import find_task
-from benchmark.training.presets import parse_change, training_for, training_part
 from benchmark.training.run_folder import Config
+from benchmark.training.settings import parse_change, training_split
 from icdar_tree import make_tree
 from ivl_shards import UserError, open_dataset
 from textblocks_gen import TextRecipe
@@ -150,10 +150,10 @@ def test_a_stride_is_that_of_a_convolution() -> None:
 def fast_twin() -> BlockReader:
     """The end-to-end model of the preset, with the encoder that it begins with."""
     task = find_task("text-blocks")
-    training = training_for(task, "end-to-end", "fast")
+    training = find_training(task, "end-to-end", "fast")
     model = build_model("end-to-end", task, "fast", training.model)
     assert isinstance(model, BlockReader)
-    give_encoder(model, find_weights(training.encoder))
+    load_encoder(model, find_weights(training.encoder))
     return model
 
 
@@ -165,14 +165,14 @@ def test_the_fast_twin_begins_with_the_line_reader_s_encoder() -> None:
         assert all(torch.equal(value, expected[name]) for name, value in own.state_dict().items())
     assert parameters(model) < 3_000_000
     with pytest.raises(UserError, match="weights of another model"):
-        give_encoder(model, find_weights("coloured-shapes-inductive-fast"))
+        load_encoder(model, find_weights("coloured-shapes-inductive-fast"))
 
 
 def test_the_fast_twin_is_trained_on_up_to_three_lines() -> None:
     task = find_task("text-blocks")
-    twin, inductive = (training_for(task, name, "fast") for name in ("end-to-end", "inductive"))
-    assert training_part(task, twin).counts == (1, 2, 3)
-    assert training_part(task, inductive) == task.train
+    twin, inductive = (find_training(task, name, "fast") for name in ("end-to-end", "inductive"))
+    assert training_split(task, twin).counts == (1, 2, 3)
+    assert training_split(task, inductive) == task.train
     config = Config(task.name, "end-to-end", "fast", 0, twin)
     result = {"config": config.to_json(), "changes": [], "curve": []}
     assert result_label(result) == "end-to-end, fast, trained on 1-3"  # what tables say
@@ -182,12 +182,12 @@ def test_which_lengths_are_trained_on_can_be_set() -> None:
     toys, icdar = find_task("toy-shapes"), find_task("icdar-blocks")
     for written, counts in (("2", (2,)), ("1,4", (1, 4)), ("1-2", (1, 2))):
         changes = dict([parse_change(f"lengths={written}"), parse_change("samples=30")])
-        part = training_part(toys, training_for(toys, "inductive", "fast", changes))
+        part = training_split(toys, find_training(toys, "inductive", "fast", changes))
         assert (part.counts, part.total) == (counts, 30)
     for task, lengths in ((toys, "some"), (icdar, "1-2")):
-        training = training_for(task, "inductive", "fast", {"lengths": lengths})
+        training = find_training(task, "inductive", "fast", {"lengths": lengths})
         with pytest.raises(UserError, match="list of counts|leave lengths and samples out"):
-            training_part(task, training)
+            training_split(task, training)
 
 
 def test_colours_become_grey() -> None:
@@ -199,7 +199,7 @@ def test_colours_become_grey() -> None:
 
 def test_the_finder_s_normalisations_follow_slowly() -> None:
     task = find_task("text-blocks")
-    model = build_model("inductive", task, "fast", training_for(task, "inductive", "fast").model)
+    model = build_model("inductive", task, "fast", find_training(task, "inductive", "fast").model)
     assert isinstance(model, LineReader)
     pace = {m.momentum for m in model.finder.modules() if isinstance(m, BatchNorm)}
     assert pace == {0.05}
@@ -266,7 +266,7 @@ def test_a_shrunken_paper_model_reads_what_it_was_shown(data: Path) -> None:
     given = reading_steps(batch, every=True)
     with torch.no_grad():
         step = model.eval().step(model.encode(batch.images)[given.steps.sample], given.memory)
-    assert torch.equal(step.stop > STOP, given.steps.last)
+    assert torch.equal(step.stop > STOP_THRESHOLD, given.steps.last)
     left = (~given.steps.last).nonzero().flatten().tolist()
     assert [step.outputs[k] for k in left] == [given.texts[k] for k in left]
     delta, line = step.delta[left], given.target[left] > 0

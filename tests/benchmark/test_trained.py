@@ -5,11 +5,12 @@ import json
 import pytest
 import torch
 
-from benchmark.bench import find_weights, load_model, packed_weights
-from benchmark.data.batches import make_batch, open_part
+from benchmark.data.batches import make_batch
 from benchmark.evaluation.scores import evaluate
+from benchmark.models.load import bundled_weights, find_weights, load_model
+from benchmark.registry import find_task
 from benchmark.results.cards import bundled_cards, card_text, read_card, stored_results
-from benchmark.tasks import Part, find_task
+from benchmark.tasks.task import Split
 from benchmark.training.weights import load_tensors, save_tensors
 from commands import ROOT
 
@@ -18,18 +19,18 @@ CPU = torch.device("cpu")
 
 def scores(name: str, task_name: str, counts: tuple[int, ...], each: int, folder) -> dict:
     task = find_task(task_name)
-    model = load_model(next(p for p in packed_weights() if p.stem == name))[1]
-    dataset = open_part(task, Part("fresh", counts, each * len(counts)), folder)
+    model = load_model(next(p for p in bundled_weights() if p.stem == name))[1]
+    dataset = open_part(task, Split("fresh", counts, each * len(counts)), folder)
     found = evaluate(task, model, dataset, CPU).scores[task.metric]
     return {n: s.value for n, s in found.items()}
 
 
 def test_weights_are_small() -> None:
-    assert {p.stem for p in packed_weights()} >= {
+    assert {p.stem for p in bundled_weights()} >= {
         "toy-shapes-inductive-fast",
         "coloured-shapes-inductive-fast",
     }
-    assert all(p.stat().st_size <= 12e6 for p in packed_weights())
+    assert all(p.stat().st_size <= 12e6 for p in bundled_weights())
 
 
 def rows(card: str) -> dict[str, str]:
@@ -40,7 +41,7 @@ def rows(card: str) -> dict[str, str]:
 
 def test_every_file_has_a_card() -> None:
     cards = bundled_cards()
-    assert [card.name for card in cards] == [path.stem for path in packed_weights()]
+    assert [card.name for card in cards] == [path.stem for path in bundled_weights()]
     for card in cards:
         text = card_text(card)
         facts, training = rows(text), card.config.training
@@ -112,8 +113,8 @@ def test_an_end_to_end_reader_reads_as_many_lines_as_it_was_trained_on(tmp_path)
 
 def test_an_image_alone_is_read_as_among_others(tmp_path) -> None:
     task = find_task("toy-shapes")
-    model = load_model(next(p for p in packed_weights() if "toy-shapes-ind" in p.stem))[1].eval()
-    dataset = open_part(task, Part("fresh", (6,), 8), tmp_path)
+    model = load_model(next(p for p in bundled_weights() if "toy-shapes-ind" in p.stem))[1].eval()
+    dataset = open_part(task, Split("fresh", (6,), 8), tmp_path)
     batch = make_batch(task, list(dataset), [])
     alone = [model.predict(batch.images[k : k + 1])[0] for k in range(8)]
     assert alone == model.predict(batch.images)

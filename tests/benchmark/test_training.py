@@ -12,18 +12,20 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from benchmark.data.batches import (
-    TrainingSet,
-    make_batch,
-    open_part,
-    split_validation,
-    training_batches,
-)
-from benchmark.models import build_model
+from benchmark.data.batches import TrainingSet, make_batch, training_batches
+from benchmark.data.datasets import split_validation
+from benchmark.models.build import build_model
 from benchmark.models.counter import FastCounter, PaperCounter
-from benchmark.tasks import Part, find_task
-from benchmark.training.loop import State, knows_bfloat16, make_optimiser, one_step, rate_share
-from benchmark.training.presets import Training, change, training_for
+from benchmark.registry import find_task, find_training
+from benchmark.tasks.task import Split
+from benchmark.training.checkpoints import State
+from benchmark.training.loop import (
+    learning_rate_factor,
+    make_optimizer,
+    one_step,
+    supports_bfloat16,
+)
+from benchmark.training.settings import Training
 from benchmark.training.weights import load_tensors
 from commands import hear_ctrl_c, tool
 from ivl_shards import UserError, open_dataset
@@ -147,7 +149,7 @@ def test_a_fast_reader_learns(data: Path) -> None:
     """That it reads without error once it has learnt is tested with the weights that come along."""
     torch.manual_seed(0)
     task, batch = batch_of("toy-shapes", data, [0, 1])
-    model = build_model("inductive", task, "fast", training_for(task, "inductive", "fast").model)
+    model = build_model("inductive", task, "fast", find_training(task, "inductive", "fast").model)
     seen = overfitted(model, batch, 120, rate=1e-2)
     assert seen[-1] < 0.2 * seen[0]
 
@@ -329,7 +331,7 @@ def test_validation_samples_are_not_trained_on(data: Path) -> None:
 
 
 def test_missing_data_is_made_and_is_there_the_next_time(tmp_path: Path) -> None:
-    task, part = find_task("toy-shapes"), Part("test", (1, 2), 4)
+    task, part = find_task("toy-shapes"), Split("test", (1, 2), 4)
     made = open_part(task, part, tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["toy-shapes-test-1-2-4.h5"]
     changed = made.path.stat().st_mtime_ns
@@ -348,10 +350,12 @@ def test_options_can_be_changed_but_not_to_nonsense() -> None:
 
 def test_the_rate_rises_and_falls() -> None:
     training = Training(100, 4, warm_up=0.2)
-    shares = [rate_share(training, step) for step in range(100)]
+    shares = [learning_rate_factor(training, step) for step in range(100)]
     assert shares.index(max(shares)) == 20 and max(shares) == 1
     assert 0 < shares[0] < 0.1 and 0 <= shares[-1] < 0.01
-    assert {rate_share(Training(100, 4, optimiser="adadelta"), step) for step in (0, 99)} == {1.0}
+    assert {
+        learning_rate_factor(Training(100, 4, optimiser="adadelta"), step) for step in (0, 99)
+    } == {1.0}
 
 
 @pytest.mark.parametrize("able", [True, False])
@@ -364,9 +368,9 @@ def test_bfloat16_is_chosen_where_the_machine_knows_it(
     seen = []
     hook = lambda _, inputs, output: seen.append(output.dtype)  # noqa: E731
     model.join.register_forward_hook(hook)
-    state = State(model, make_optimiser(Training(1, 2), model), None)
+    state = State(model, make_optimizer(Training(1, 2), model), None)
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": able})
-    knows_bfloat16.cache_clear()
+    supports_bfloat16.cache_clear()
     one_step(Training(1, 2, precision="auto"), state, model.loss, batch)
-    knows_bfloat16.cache_clear()
+    supports_bfloat16.cache_clear()
     assert seen == [torch.bfloat16 if able else torch.float32]

@@ -12,10 +12,9 @@ from PIL import Image
 import icdar_blocks
 import shapes_gen
 import textblocks_gen
-from benchmark.data.batches import data_file
+from benchmark.registry import find_task
 from benchmark.results.cards import bundled_cards, models_page
 from benchmark.results.tables import read_remarks, read_results, results_curves, results_page
-from benchmark.tasks import find_task
 from commands import ROOT
 from dota_root import add_image, label_lines, make_root, squares
 from font_files import SOURCES, small_font

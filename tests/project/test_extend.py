@@ -12,7 +12,7 @@ from test_docs import given_files_of_extend, named_files
 import ivl_shards
 import shapes_gen
 from benchmark.data.batches import make_batch
-from benchmark.tasks import find_task
+from benchmark.registry import find_task
 from ivl_shards import open_dataset
 from ivl_shards.inspect.verify import problems
 from shapes_gen import ColouredRecipe

@@ -21,15 +21,16 @@ import click
 import numpy as np
 import torch
 
-from benchmark.data.batches import make_batch, open_part
+from benchmark.data.batches import make_batch
 from benchmark.evaluation.scores import evaluate
-from benchmark.models import build_model
+from benchmark.models.build import build_model
 from benchmark.models.photo_counter import PhotoCounter
+from benchmark.registry import find_training
 from benchmark.tasks.dota_planes import DOTA_PLANES, find_images
 from benchmark.training.loop import train, trained_weights
-from benchmark.training.presets import parse_change, training_for
 from benchmark.training.processes import Processes
 from benchmark.training.run_folder import Config, open_folder
+from benchmark.training.settings import parse_change
 from dota_crops import DotaRecipe, generate
 from ivl_shards import open_dataset
 from ivl_shards.format.reader import Dataset
@@ -89,7 +90,7 @@ def main(steps: int, changes: tuple[str, ...], fold: int, seed: int, data: Path,
     """Train without the held images, count in them, print."""
     given = {"steps": steps, **dict(parse_change(text) for text in changes)}
     task = DOTA_PLANES
-    training = training_for(task, "inductive", "fast", given)
+    training = find_training(task, "inductive", "fast", given)
     crops = open_part(task, task.train, data)
     names = np.random.default_rng(0).permutation(np.unique(crops.column("source_image")))
     images = names[fold::FOLDS]

@@ -13,13 +13,14 @@ from pathlib import Path
 import click
 import numpy as np
 
-from benchmark.bench import find_weights, load_reader
-from benchmark.data.batches import open_part, split_validation
+from benchmark.data.datasets import split_validation
 from benchmark.evaluation.scores import score, true_answer
 from benchmark.models.inductive_ocr import InductiveOcr
 from benchmark.models.line_reader import LineReader
+from benchmark.models.load import find_weights, load_reader
 from benchmark.reading.pages import LineFinder, PageReading, letterbox, merge_views, read_views
-from benchmark.tasks import Task, find_task
+from benchmark.registry import find_task
+from benchmark.tasks.task import Task
 from ivl_shards.format.reader import Dataset
 
 ZOOMS = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4)

@@ -1,7 +1,7 @@
 """Planes counted in training images that a shorter training did not see.
 
 DOTA_ROOT=/data/dota .venv/bin/python perf/held_out.py --out a
-DOTA_ROOT=/data/dota .venv/bin/python perf/held_out.py --out b --set step=6 --set decay=0.1
+DOTA_ROOT=/data/dota .venv/bin/python perf/held_out.py --out b --set step=6 --set weight_decay=0.1
 DOTA_ROOT=/data/dota .venv/bin/python perf/held_out.py --out c --fold 1
 
 What is decided about the counter of planes (its encoder, its limits, what is done to its crops) is
@@ -22,6 +22,7 @@ import numpy as np
 import torch
 
 from benchmark.data.batches import make_batch
+from benchmark.data.datasets import DataFolder
 from benchmark.evaluation.scores import evaluate
 from benchmark.models.build import build_model
 from benchmark.models.photo_counter import PhotoCounter
@@ -91,7 +92,7 @@ def main(steps: int, changes: tuple[str, ...], fold: int, seed: int, data: Path,
     given = {"steps": steps, **dict(parse_change(text) for text in changes)}
     task = DOTA_PLANES
     training = find_training(task, "inductive", "fast", given)
-    crops = open_part(task, task.train, data)
+    crops = DataFolder(data).open(task, task.train)
     names = np.random.default_rng(0).permutation(np.unique(crops.column("source_image")))
     images = names[fold::FOLDS]
     dataset, held = apart(crops, images, False), apart(crops_to_count(data), images, True)

@@ -20,7 +20,7 @@ import click
 import numpy as np
 import torch
 
-from benchmark.data.datasets import split_validation
+from benchmark.data.datasets import DataFolder, split_validation
 from benchmark.models.load import find_weights, load_reader
 from benchmark.reading.photographs import read_photograph
 from benchmark.registry import find_task
@@ -53,7 +53,7 @@ def true_lines(scene: Scene) -> list[str]:
 def validation_images(data: Path) -> set[str]:
     """Return the names of the training images that readers are not trained on."""
     task = find_task("icdar-blocks")
-    _, held_out = split_validation(task, open_part(task, task.train, data))
+    _, held_out = split_validation(task, DataFolder(data).open(task, task.train))
     return {name.decode() for name in np.unique(held_out.column("source_image"))}
 
 

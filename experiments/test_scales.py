@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from benchmark.data.datasets import split_validation
+from benchmark.data.datasets import DataFolder, split_validation
 from benchmark.evaluation.scores import score, true_answer
 from benchmark.models.inductive_ocr import InductiveOcr
 from benchmark.models.line_reader import LineReader
@@ -34,7 +34,7 @@ SETS = ((0,), (2,), (0, 2), (0, 2, 4), (0, 1, 2, 3, 4, 5))
 def main(weights: str, data: Path, all_blocks: bool) -> None:
     """Read the blocks, print."""
     task = find_task("icdar-blocks")
-    dataset = open_part(task, task.train, data)
+    dataset = DataFolder(data).open(task, task.train)
     _, model = load_reader(find_weights(weights))
     assert isinstance(model, LineReader)
     parts = {"held out": split_validation(task, dataset)[1]}

@@ -145,7 +145,7 @@ def inference(name: str, data: Path) -> list[Figure]:
 def old_reader(training: Training) -> Training:
     """Training as it was with strips of 24 rows, all of it in float32, lines found in all steps."""
     options = {"momentum": 0.05, "alphabet": "letters"}
-    return replace(training, precision="float32", finding=0, model=options)
+    return replace(training, precision="float32", finder_steps=0, model=options)
 
 
 def block_seconds(

@@ -18,7 +18,7 @@ from commands import assert_one_line
 from ivl_shards import UserError
 from shapes_gen import ColouredRecipe, ToyRecipe
 
-TINY = ["--set", "steps=2", "--set", "batch=2", "--threads", "1"]
+TINY = ["--set", "steps=2", "--set", "batch_size=2", "--threads", "1"]
 
 MODEL = '''
 import torch
@@ -94,7 +94,7 @@ def test_a_model_is_trained_scored_and_scored_again(run, data: Path, tmp_path: P
     page = run("ivl-bench", "results", "results", "--out", "page.md")
     assert page.returncode == 0, page.stderr
     text = (tmp_path / "page.md").read_text()
-    assert "| inductive, fast (steps=2, batch=2) |" in text
+    assert "| inductive, fast (steps=2, batch_size=2) |" in text
     assert "| inductive, fast, weights scored again |" in text
     assert "\nRemarks are added.\n" in text
 
@@ -210,7 +210,7 @@ BAD = [
     (["run", "--model", "inductive", "--set", "hiden=4"], "'hiden' (did you mean 'hidden'?)"),
     (["run", "--model", "inductive", "--set", "hidden=-1"], "hidden takes a whole number from 1"),
     (["run", "--model", "inductive", "--set", "hidden=1e9"], "hidden takes a whole number from 1"),
-    (["run", "--model", "inductive", "--set", "rate=nan"], "rate takes a number from 0"),
+    (["run", "--model", "inductive", "--set", "learning_rate=nan"], "rate takes a number from 0"),
     (["run", "--model", "inductive", "--set", "augment=maybe"], "augment takes true or false"),
     (["run", "--model", "inductive", "--set", "rows=23"], "rows takes a multiple of 8"),
     (["run", "--model", "end-to-end", "--set", "hidden=5"], "no option 'hidden'"),
@@ -281,5 +281,5 @@ def test_bad_input_is_one_line(
 def test_a_run_is_not_mixed_with_another(run, data: Path) -> None:
     first = run("ivl-bench", "run", "--model", "inductive", *TINY)
     assert first.returncode == 0, first.stderr
-    other = run("ivl-bench", "run", "--model", "inductive", *TINY, "--set", "rate=0.1")
+    other = run("ivl-bench", "run", "--model", "inductive", *TINY, "--set", "learning_rate=0.1")
     assert other.returncode == 2 and "another configuration" in other.stderr

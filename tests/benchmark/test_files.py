@@ -60,7 +60,7 @@ def ivl_bench(*arguments: object) -> Callable[[], None]:
 
 def counting(data: Path, out: Path, steps: int, *more: object) -> list[str]:
     """A run of a tiny counter."""
-    options = ["--set", f"steps={steps}", "--set", "batch=4", "--set", "width=8"]
+    options = ["--set", f"steps={steps}", "--set", "batch_size=4", "--set", "width=8"]
     return [
         "run",
         "--model",
@@ -385,7 +385,7 @@ def assert_files_are_whole(run: Path) -> None:
 @pytest.mark.fuzz
 def test_killed_at_any_moment_nothing_is_lost(data: Path, tmp_path: Path) -> None:
     steps = 30
-    choose = ["--set", "choose=true"]
+    choose = ["--set", "keep_best=true"]
     whole = bench(*counting(data, tmp_path / "whole", steps, *choose))
     assert whole.returncode == 0, whole.stderr
     command = [
@@ -533,11 +533,11 @@ def test_a_loss_that_is_no_number_ends_the_run(data: Path, tmp_path: Path) -> No
         "--save-every",
         0,
         "--set",
-        "rate=1000",
+        "learning_rate=1000",
         "--set",
-        "clip=0",
+        "grad_clip=0",
         "--set",
-        "warm_up=0",
+        "warmup=0",
     )
     outcome = watched(ivl_bench(*arguments), seconds=60)
     outcome.check(codes=(1,), lines=1)

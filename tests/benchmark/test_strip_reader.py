@@ -125,7 +125,7 @@ def test_steps_without_finding_leave_the_finder_as_it_is(blocks: Dataset) -> Non
 
 def test_lines_are_found_at_first_and_then_in_one_step_of_eight(blocks: Dataset) -> None:
     batches = training_batches(
-        TASK, TrainingSet(blocks), 0, 1, range(18), 0, 1, False, 0, finding=3
+        TASK, TrainingSet(blocks), 0, 1, range(18), 0, 1, False, 0, finder_steps=3
     )
     found = [step for step, batch in enumerate(batches) if getattr(batch, "find", False)]
     assert found == [0, 1, 2, 8, 16]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import textblocks_gen
 from benchmark.data.batches import make_batch, spell
-from benchmark.data.datasets import split_validation
+from benchmark.data.datasets import DataFolder, split_validation
 from benchmark.data.letterbox import SIZE, lay, step_map, through
 from benchmark.evaluation.metrics import (
     WordCounts,
@@ -156,7 +156,7 @@ def text(tmp_path_factory: pytest.TempPathFactory):
     path = tmp_path_factory.mktemp("text") / "text-blocks-train.h5"
     textblocks_gen.generate(TextRecipe((2, 3), 4, height=160, width=256), path, workers=1)
     task = find_task("text-blocks")
-    return task, open_part(task, task.train, path.parent)
+    return task, DataFolder(path.parent).open(task, task.train)
 
 
 def test_blocks_become_batches(text) -> None:
@@ -229,7 +229,7 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_icdar_blocks_are_cut_and_laid_on_the_canvas(scenes: Path) -> None:
     task = find_task("icdar-blocks")
-    dataset = open_part(task, task.train, scenes)
+    dataset = DataFolder(scenes).open(task, task.train)
     samples = [dataset[k] for k in range(len(dataset))]
     rngs = [np.random.default_rng(k) for k in range(len(samples))]
     batch = make_batch(task, samples, rngs)
@@ -273,7 +273,7 @@ def test_missing_scenes_are_asked_for(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_lines_of_real_blocks_are_high_enough_to_be_read(tmp_path: Path) -> None:
     task = find_task("icdar-blocks")
     heights = []
-    for sample in open_part(task, task.train, tmp_path):
+    for sample in DataFolder(tmp_path).open(task, task.train):
         quads = shown(sample, None)["line_quad"]
         heights += (quads[:, 3, 1] - quads[:, 0, 1]).tolist()
     low, middle, high = np.percentile(heights, [10, 50, 90])

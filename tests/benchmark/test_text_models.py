@@ -326,7 +326,7 @@ def test_a_shrunken_end_to_end_paper_model_reads_what_it_was_shown(data: Path) -
     assert model.eval().predict(batch.images) == batch.texts
 
 
-TINY = ["--set", "batch=2", "--threads", "1", "--quiet"]
+TINY = ["--set", "batch_size=2", "--threads", "1", "--quiet"]
 
 
 @pytest.mark.slow
@@ -340,7 +340,7 @@ def test_a_reader_is_trained_and_fine_tuned(run, data: Path, tmp_path: Path) -> 
         assert f"Synthetic Text Blocks: {metric} in %" in first.stdout
     begun = "runs/text-blocks-inductive-fast-seed0"
     same = ["--set", "scales=one", "--set", "step=16", "--set", "synthetic=0"]
-    tune = ["--task", "icdar-blocks", "--set", "steps=1", "--set", "rate=0.0", *same]
+    tune = ["--task", "icdar-blocks", "--set", "steps=1", "--set", "learning_rate=0.0", *same]
     tune += ["--init", begun]
     second = run("ivl-bench", *reader, *tune, "--json")
     assert second.returncode == 0, second.stderr

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file
 
 from benchmark.data.batches import TrainingSet, make_batch, training_batches
-from benchmark.data.datasets import split_validation
+from benchmark.data.datasets import DataFolder, split_validation
 from benchmark.models.build import build_model
 from benchmark.models.counter import FastCounter, PaperCounter
 from benchmark.registry import find_task, find_training
@@ -33,7 +33,7 @@ from shapes_gen import ColouredRecipe, ToyRecipe, generate
 
 torch.set_num_threads(1)  # the models are tiny: more only wait for each other
 
-TINY = ["--set", "batch=4", "--set", "width=8", "--quiet", "--threads", "1"]
+TINY = ["--set", "batch_size=4", "--set", "width=8", "--quiet", "--threads", "1"]
 
 
 @pytest.fixture(scope="module")
@@ -222,7 +222,7 @@ def test_two_processes_are_as_one(data: Path, tmp_path: Path) -> None:
         "--set",
         "steps=6",
         "--set",
-        "batch=4",
+        "batch_size=4",
         "--threads",
         "1",
         "--quiet",
@@ -253,7 +253,7 @@ def test_batches_are_normalised_over_all_processes(
         "--set",
         "steps=3",
         "--set",
-        "batch=4",
+        "batch_size=4",
         "--threads",
         "1",
         "--quiet",
@@ -282,7 +282,7 @@ def test_two_processes_are_as_one_in_bfloat16_too(data: Path, tmp_path: Path) ->
         "--set",
         "steps=2",
         "--set",
-        "batch=4",
+        "batch_size=4",
         "--set",
         "precision=bfloat16",
         "--threads",
@@ -323,7 +323,7 @@ def test_an_epoch_has_every_sample_once(data: Path) -> None:
 
 def test_validation_samples_are_not_trained_on(data: Path) -> None:
     task = find_task("coloured-shapes")
-    dataset = open_part(task, task.train, data)
+    dataset = DataFolder(data).open(task, task.train)
     kept, held = split_validation(task, dataset)
     assert len(held) == 2 and len(kept) + len(held) == len(dataset)
     digests = {bytes(d) for d in kept.column("digest")}
@@ -332,16 +332,16 @@ def test_validation_samples_are_not_trained_on(data: Path) -> None:
 
 def test_missing_data_is_made_and_is_there_the_next_time(tmp_path: Path) -> None:
     task, part = find_task("toy-shapes"), Split("test", (1, 2), 4)
-    made = open_part(task, part, tmp_path)
+    made = DataFolder(tmp_path).open(task, part)
     assert [p.name for p in tmp_path.iterdir()] == ["toy-shapes-test-1-2-4.h5"]
     changed = made.path.stat().st_mtime_ns
-    assert open_part(task, part, tmp_path).path.stat().st_mtime_ns == changed
+    assert DataFolder(tmp_path).open(task, part).path.stat().st_mtime_ns == changed
 
 
 def test_options_can_be_changed_but_not_to_nonsense() -> None:
     training = Training(10, 4)
     assert change(training, {"rate": 1, "width": 8}) == Training(
-        10, 4, rate=1.0, model={"width": 8}
+        10, 4, learning_rate=1.0, model={"width": 8}
     )
     for wrong in ({"steps": "many"}, {"steps": 0}, {"optimiser": "sgd"}, {"precision": "int8"}):
         with pytest.raises(UserError):
@@ -349,7 +349,7 @@ def test_options_can_be_changed_but_not_to_nonsense() -> None:
 
 
 def test_the_rate_rises_and_falls() -> None:
-    training = Training(100, 4, warm_up=0.2)
+    training = Training(100, 4, warmup=0.2)
     shares = [learning_rate_factor(training, step) for step in range(100)]
     assert shares.index(max(shares)) == 20 and max(shares) == 1
     assert 0 < shares[0] < 0.1 and 0 <= shares[-1] < 0.01

@@ -12,6 +12,7 @@ from PIL import Image
 import icdar_blocks
 import shapes_gen
 import textblocks_gen
+from benchmark.data.datasets import DataFolder
 from benchmark.registry import find_task
 from benchmark.results.cards import bundled_cards, models_page
 from benchmark.results.tables import read_remarks, read_results, results_curves, results_page
@@ -83,7 +84,9 @@ def given_text(folder: Path) -> None:
     scenes = TextRecipe((1, 2), 12, split="train", style="scene")
     task = find_task("icdar-blocks")
     assert task.synthetic is not None
-    textblocks_gen.generate(scenes, data_file(task, task.synthetic, folder / "data"), workers=1)
+    textblocks_gen.generate(
+        scenes, DataFolder(folder / "data").path(task, task.synthetic), workers=1
+    )
     Image.new("RGB", (90, 60), "white").save(folder / "photo.jpg")
     (folder / "results").mkdir()
     found = next((ROOT / "results").rglob("*.json"))
@@ -151,7 +154,7 @@ def made_small(words: list[str], k: int) -> list[str]:
     if words[0] in ("shapes-gen", "textblocks-gen"):
         words[-1] = f"{k}.h5"
     if words[:2] == ["ivl-bench", "run"] or words[0] == "torchrun":
-        words += ["--set", "steps=2", "--set", "batch=2", "--threads", "1"]
+        words += ["--set", "steps=2", "--set", "batch_size=2", "--threads", "1"]
     if words[:2] == ["ivl-bench", "eval"]:
         words += ["--n", "1", "--threads", "1"]
     return words

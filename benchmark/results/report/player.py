@@ -72,7 +72,7 @@ def task_player(
     if not inductive:
         absent.append("There is no inductive run to be played.")
         return {"runs": [], "absent": absent}
-    dataset = DataFolder(playback.data).open(task, task.test)
+    dataset = DataFolder(playback.data).open_existing(task, task.test)
     runs = []
     for run in inductive:
         runs.append(_run_json(task, run, list(others.values())[::-1], dataset, playback.samples))
@@ -101,7 +101,7 @@ def _load(task: Task, entry: Entry, playback: Playback) -> Model:
         raise UserError("a result without its run's folder, which has the weights")
     if not folder.path(task, task.test).exists():
         raise UserError(f"its test set is not in {data}: see --data")
-    test = folder.open(task, task.test)
+    test = folder.open_existing(task, task.test)
     wrong, config = entry.result.wrong, entry.result.config
     if test.attributes["content_sha256"] != entry.result.test_data or (
         wrong and wrong[-1][0] >= len(test)

@@ -20,7 +20,7 @@ from benchmark.models.counting_encoders import DrawingEncoder, counting_encoder,
 from benchmark.models.layers import PlainUnit, initialise
 from benchmark.models.peaks import draw_peaks, strongest_peak
 from benchmark.models.step import Step
-from benchmark.models.steps import counting_steps
+from benchmark.models.step_targets import counting_steps
 from benchmark.tasks.task import Kind
 
 # Memory beyond which a place is counted already: within two thirds of a peak's sigma of a mark.

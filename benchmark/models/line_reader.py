@@ -27,7 +27,7 @@ from benchmark.models.ctc import BLANK, certainty, greedy_texts
 from benchmark.models.layers import BatchNorm, grey
 from benchmark.models.pyramid_finder import PyramidFinder
 from benchmark.models.step import Step
-from benchmark.models.steps import ReadingSteps, reading_steps
+from benchmark.models.step_targets import ReadingSteps, reading_steps
 from benchmark.models.strip_reader import ResidualReader, blank_after
 from benchmark.models.strips import (
     Band,

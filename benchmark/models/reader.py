@@ -15,7 +15,7 @@ from benchmark.models.drn import drn_encoder
 from benchmark.models.layers import BatchNorm, initialise
 from benchmark.models.line_reader import LineReader
 from benchmark.models.step import Step
-from benchmark.models.steps import reading_steps
+from benchmark.models.step_targets import reading_steps
 from benchmark.models.tokens import Tokens, pad
 from benchmark.tasks.task import Kind, ReadingTask
 from benchmark.tasks.text_blocks import ALPHABETS

@@ -13,7 +13,7 @@ from benchmark.models.contract import InductiveModel
 from benchmark.models.counter import FastCounter
 from benchmark.models.peaks import draw_peaks, strongest_peak
 from benchmark.models.step import Step
-from benchmark.models.steps import counting_steps, reading_steps
+from benchmark.models.step_targets import counting_steps, reading_steps
 from ivl_shards.format.memory import peaks
 
 

@@ -11,7 +11,6 @@ from benchmark.models.counter import FastCounter, PaperCounter
 from benchmark.models.counting_encoders import counting_encoder
 from benchmark.models.reader import PaperReader, toy_encoder
 from benchmark.registry import MODELS, TASKS, find_task, find_training
-from benchmark.training.presets import PRESETS
 
 
 def parameters(module: torch.nn.Module) -> int:
@@ -66,7 +65,7 @@ def test_weights_begin_as_the_paper_says(model: Model) -> None:
     assert float(together.mean()) == pytest.approx(0, abs=2e-4)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", ["fast", "paper"])
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
 def test_every_model_learns_and_answers(task, name: str, preset: str) -> None:

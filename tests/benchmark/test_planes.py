@@ -20,7 +20,7 @@ from benchmark.data.augmentation import (
 from benchmark.models.build import build_model
 from benchmark.models.contract import Model
 from benchmark.models.counting_encoders import PhotoEncoder, contrast, even
-from benchmark.models.equivariant import TurnedNorm
+from benchmark.models.equivariant import EquivariantNorm
 from benchmark.models.peaks import draw_peaks
 from benchmark.models.photo_counter import lowest_counted, marks_in
 from benchmark.registry import find_task, find_training
@@ -148,7 +148,7 @@ def test_the_encoder_sees_the_same_whatever_else_there_is(alone: bool, off: floa
     encoder = PhotoEncoder(3, (2, 2, 3)).eval()
     if not alone:
         for unit in (encoder.near[1], encoder.middle[1], encoder.middle[2]):
-            unit.norm1 = TurnedNorm(2).eval()
+            unit.norm1 = EquivariantNorm(2).eval()
     small = torch.rand(1, 3, 256, 256)
     with torch.no_grad():
         seen, more = encoder(small), encoder(torch.cat([small, small.flip(2)], 2))

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 
 from bars_reader import Bars, Odd
-from benchmark.data.letterbox import fit
+from benchmark.data.letterbox import letterbox
 from benchmark.models.build import build_model
 from benchmark.models.contract import InductiveModel
 from benchmark.models.step import Step
@@ -133,7 +133,7 @@ def test_a_photograph_without_text_is_one_block_without_lines(shape: tuple[int, 
 
 @given(st.integers(1, 900), st.integers(1, 900), st.floats(0.1, 1.0), st.data())
 def test_the_way_back_from_the_canvas(height: int, width: int, zoom: float, data) -> None:
-    fitted = fit(np.zeros((height, width), np.uint8), (320, 448), zoom)
+    fitted = letterbox(np.zeros((height, width), np.uint8), (320, 448), zoom)
     assert fitted.pixels.shape == (320, 448)
     point = np.array([data.draw(st.floats(0, width)), data.draw(st.floats(0, height))])
     there = point * fitted.scale + fitted.offset

@@ -17,6 +17,7 @@ from benchmark.models.strips import Band, cut_strips, near_bands, quad_bands, sh
 from benchmark.registry import find_task, find_training
 from benchmark.training.checkpoints import State
 from benchmark.training.loop import make_optimizer, one_step
+from benchmark.training.settings import Training
 from ivl_shards import UserError, open_dataset
 from ivl_shards.format.reader import Dataset
 from textblocks_gen import TextRecipe
@@ -57,7 +58,7 @@ def batch_of(blocks: Dataset, find: bool = True) -> ReadingBatch:
     rngs = [np.random.default_rng(k) for k in range(4)]
     batch = make_batch(TASK, [blocks[k] for k in range(4)], rngs)
     assert isinstance(batch, ReadingBatch)
-    return replace(batch, find=find)
+    return replace(batch, train_finder=find)
 
 
 def reader(**options: object) -> LineReader:
@@ -124,13 +125,12 @@ def test_steps_without_finding_leave_the_finder_as_it_is(blocks: Dataset) -> Non
 
 
 def test_lines_are_found_at_first_and_then_in_one_step_of_eight(blocks: Dataset) -> None:
-    batches = training_batches(
-        TASK, TrainingSet(blocks), 0, 1, range(18), 0, 1, False, 0, finder_steps=3
-    )
-    found = [step for step, batch in enumerate(batches) if getattr(batch, "find", False)]
+    some = Training(18, 1, augment=False, finder_steps=3)
+    batches = training_batches(TASK, TrainingSet(blocks), some, 0, range(18))
+    found = [step for step, batch in enumerate(batches) if getattr(batch, "train_finder", False)]
     assert found == [0, 1, 2, 8, 16]
-    every = training_batches(TASK, TrainingSet(blocks), 0, 1, range(4), 0, 1, False)
-    assert all(getattr(batch, "find", False) for batch in every)
+    every = training_batches(TASK, TrainingSet(blocks), replace(some, finder_steps=0), 0, range(4))
+    assert all(getattr(batch, "train_finder", False) for batch in every)
 
 
 @pytest.mark.skipif(
@@ -190,10 +190,10 @@ def test_bands_are_near_if_a_line_can_be_read_in_them() -> None:
 def test_data_to_train_on_differs_from_data_to_test_on(tmp_path: Path) -> None:
     """Numbers and marks are to be learnt; the test is the paper's, of words alone."""
     for part in (replace(TASK.train, total=60), replace(TASK.test, counts=(3,), total=60)):
-        TASK.make(part, 0, tmp_path / f"{part.split}.h5", tmp_path)
+        TASK.generate(part, 0, tmp_path / f"{part.name}.h5", tmp_path)
         texts = "".join(
             t
             for k in range(60)
-            for t in TASK.line_texts(open_dataset(tmp_path / f"{part.split}.h5")[k])
+            for t in TASK.line_texts(open_dataset(tmp_path / f"{part.name}.h5")[k])
         )
-        assert bool(set(texts) - set(" " + ascii_letters)) == (part.split == "train")
+        assert bool(set(texts) - set(" " + ascii_letters)) == (part.name == "train")

@@ -21,11 +21,10 @@ from benchmark.models.layers import BatchNorm, ResidualUnit, grey
 from benchmark.models.line_reader import LineReader
 from benchmark.models.load import find_weights, load_encoder, load_model
 from benchmark.models.reader import PaperReader, text_size
-from benchmark.models.steps import reading_steps
+from benchmark.models.step_targets import reading_steps
 from benchmark.registry import find_task, find_training
-from benchmark.results.tables import result_label
-from benchmark.training.run_folder import Config
 from benchmark.training.settings import parse_change, training_split
+from commands import own_data
 from icdar_tree import make_tree
 from ivl_shards import UserError, open_dataset
 from textblocks_gen import TextRecipe
@@ -173,9 +172,6 @@ def test_the_fast_twin_is_trained_on_up_to_three_lines() -> None:
     twin, inductive = (find_training(task, name, "fast") for name in ("end-to-end", "inductive"))
     assert training_split(task, twin).counts == (1, 2, 3)
     assert training_split(task, inductive) == task.train
-    config = Config(task.name, "end-to-end", "fast", 0, twin)
-    result = {"config": config.to_json(), "changes": [], "curve": []}
-    assert result_label(result) == "end-to-end, fast, trained on 1-3"  # what tables say
 
 
 def test_which_lengths_are_trained_on_can_be_set() -> None:
@@ -306,7 +302,7 @@ def test_the_fast_twin_finds_the_lines_without_a_memory(data: Path) -> None:
     there teaches the attention, too."""
     torch.manual_seed(0)
     _, batch = batch_of(data, [0, 1, 1, 1])
-    model, where = fast_twin(), replace(batch, read=False)
+    model, where = fast_twin(), replace(batch, train_reader=False)
     overfit(model, where, 100, rate=3e-3)
     assert all(p.grad is None for p in model.reader.parameters())
     answers = model.eval().predict(batch.images)
@@ -331,9 +327,18 @@ TINY = ["--set", "batch_size=2", "--threads", "1", "--quiet"]
 
 @pytest.mark.slow
 def test_a_reader_is_trained_and_fine_tuned(run, data: Path, tmp_path: Path) -> None:
-    reader = ["run", "--model", "inductive", "--data", data, *TINY]
+    reader = ["run", "--model", "inductive", *TINY]
+    text, blocks = own_data(data, "text-blocks"), own_data(data, "icdar-blocks")
     first = run(
-        "ivl-bench", *reader, "--task", "text-blocks", "--set", "steps=3", "--set", "words=2"
+        "ivl-bench",
+        *reader,
+        *text,
+        "--task",
+        "text-blocks",
+        "--set",
+        "steps=3",
+        "--set",
+        "word_steps=2",
     )
     assert first.returncode == 0, first.stderr
     for metric in ("word recall", "word precision", "edit distance"):
@@ -341,19 +346,19 @@ def test_a_reader_is_trained_and_fine_tuned(run, data: Path, tmp_path: Path) -> 
     begun = "runs/text-blocks-inductive-fast-seed0"
     same = ["--set", "scales=one", "--set", "step=16", "--set", "synthetic=0"]
     tune = ["--task", "icdar-blocks", "--set", "steps=1", "--set", "learning_rate=0.0", *same]
-    tune += ["--init", begun]
+    tune += ["--init", begun, *blocks]
     second = run("ivl-bench", *reader, *tune, "--json")
     assert second.returncode == 0, second.stderr
     result = json.loads(second.stdout)[0]
     assert result["config"]["init"].startswith("text-blocks-inductive-fast-seed0 sha256:")
-    assert set(result["evaluation"]["metrics"]) == {"word F", "word precision", "word recall"}
+    assert set(result["metrics"]) == {"word F", "word precision", "word recall"}
     tuned = tmp_path / "runs" / "icdar-blocks-inductive-fast-seed0"
     best, kept = (load_file(tuned / f"{name}.safetensors") for name in ("best", "weights"))
     assert all(torch.equal(best[key], kept[key]) for key in kept)
-    blocks = open_dataset(data / "icdar-blocks-test.h5")
-    scores = result["evaluation"]["metrics"]["word recall"]
-    assert scores["all"]["samples"] == len(blocks)
-    many = np.bincount(blocks.column("counted_lines"))
+    test_set = open_dataset(data / "icdar-blocks-test.h5")
+    scores = result["metrics"]["word recall"]
+    assert scores["all"]["samples"] == len(test_set)
+    many = np.bincount(test_set.column("counted_lines"))
     assert {int(n): s["samples"] for n, s in scores.items() if n.isdecimal()} == {
         n: k for n, k in enumerate(many.tolist()) if k
     }
@@ -364,7 +369,9 @@ def test_a_reader_is_trained_and_fine_tuned(run, data: Path, tmp_path: Path) -> 
         (["--init", f"{begun}/checkpoint.safetensors"], "a checkpoint, not weights"),
         (["--init", begun, "--preset", "paper", "--set", "shrink=16"], "another model"),
     ):
-        bad = run("ivl-bench", *reader, "--task", "icdar-blocks", "--out", "other", *options)
+        bad = run(
+            "ivl-bench", *reader, "--task", "icdar-blocks", "--out", "other", *blocks, *options
+        )
         assert bad.returncode == 2 and says in bad.stderr and bad.stderr.count("\n") == 1
     bad = run(
         "ivl-bench",

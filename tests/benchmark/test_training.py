@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from benchmark.data.batches import TrainingSet, make_batch, training_batches
+from benchmark.data.batches import Share, TrainingSet, make_batch, training_batches
 from benchmark.data.datasets import DataFolder, split_validation
 from benchmark.models.build import build_model
 from benchmark.models.counter import FastCounter, PaperCounter
@@ -25,9 +25,9 @@ from benchmark.training.loop import (
     one_step,
     supports_bfloat16,
 )
-from benchmark.training.settings import Training
+from benchmark.training.settings import Training, change_training
 from benchmark.training.weights import load_tensors
-from commands import hear_ctrl_c, tool
+from commands import hear_ctrl_c, own_data, tool
 from ivl_shards import UserError, open_dataset
 from shapes_gen import ColouredRecipe, ToyRecipe, generate
 
@@ -65,8 +65,7 @@ def counting(data: Path, out: Path, steps: int, *more: object) -> list[object]:
         "inductive",
         "--task",
         "coloured-shapes",
-        "--data",
-        data,
+        *own_data(data, "coloured-shapes"),
         "--out",
         out,
         "--set",
@@ -217,8 +216,7 @@ def test_two_processes_are_as_one(data: Path, tmp_path: Path) -> None:
         "inductive",
         "--task",
         "coloured-shapes",
-        "--data",
-        data,
+        *own_data(data, "coloured-shapes"),
         "--set",
         "steps=6",
         "--set",
@@ -248,8 +246,7 @@ def test_batches_are_normalised_over_all_processes(
         task,
         "--preset",
         preset,
-        "--data",
-        data,
+        *own_data(data, task),
         "--set",
         "steps=3",
         "--set",
@@ -277,8 +274,7 @@ def test_two_processes_are_as_one_in_bfloat16_too(data: Path, tmp_path: Path) ->
         "coloured-shapes",
         "--preset",
         "paper",
-        "--data",
-        data,
+        *own_data(data, "coloured-shapes"),
         "--set",
         "steps=2",
         "--set",
@@ -297,9 +293,10 @@ def test_two_processes_are_as_one_in_bfloat16_too(data: Path, tmp_path: Path) ->
 def test_processes_share_a_batch_without_loss(data: Path) -> None:
     task = find_task("coloured-shapes")
     dataset = open_dataset(data / "coloured-shapes-train.h5")
-    whole = next(iter(training_batches(task, TrainingSet(dataset), 0, 4, range(7, 8), 0, 1, False)))
+    training, step = Training(10, 4, augment=False), range(7, 8)
+    whole = next(iter(training_batches(task, TrainingSet(dataset), training, 0, step)))
     halves = [
-        next(iter(training_batches(task, TrainingSet(dataset), 0, 4, range(7, 8), r, 2, False)))
+        next(iter(training_batches(task, TrainingSet(dataset), training, 0, step, Share(r, 2))))
         for r in (0, 1)
     ]
     for k in range(4):
@@ -313,9 +310,9 @@ def test_an_epoch_has_every_sample_once(data: Path) -> None:
     orders = []
     for epoch in (0, 1):
         steps = range(epoch * 10, epoch * 10 + 10)
-        seen = [
-            b.images for b in training_batches(task, TrainingSet(dataset), 3, 4, steps, 0, 1, False)
-        ]
+        training = Training(20, 4, augment=False)
+        batches = training_batches(task, TrainingSet(dataset), training, 3, steps)
+        seen = [batch.images for batch in batches]
         orders.append([hash(image.numpy().tobytes()) for image in torch.cat(seen)])
         assert len(set(orders[-1])) == 40
     assert sorted(orders[0]) == sorted(orders[1]) and orders[0] != orders[1]
@@ -323,7 +320,7 @@ def test_an_epoch_has_every_sample_once(data: Path) -> None:
 
 def test_validation_samples_are_not_trained_on(data: Path) -> None:
     task = find_task("coloured-shapes")
-    dataset = DataFolder(data).open(task, task.train)
+    dataset = open_dataset(data / "coloured-shapes-train.h5")
     kept, held = split_validation(task, dataset)
     assert len(held) == 2 and len(kept) + len(held) == len(dataset)
     digests = {bytes(d) for d in kept.column("digest")}
@@ -340,12 +337,12 @@ def test_missing_data_is_made_and_is_there_the_next_time(tmp_path: Path) -> None
 
 def test_options_can_be_changed_but_not_to_nonsense() -> None:
     training = Training(10, 4)
-    assert change(training, {"rate": 1, "width": 8}) == Training(
+    assert change_training(training, {"learning_rate": 1, "width": 8}) == Training(
         10, 4, learning_rate=1.0, model={"width": 8}
     )
-    for wrong in ({"steps": "many"}, {"steps": 0}, {"optimiser": "sgd"}, {"precision": "int8"}):
+    for wrong in ({"steps": "many"}, {"steps": 0}, {"optimizer": "sgd"}, {"precision": "int8"}):
         with pytest.raises(UserError):
-            change(training, wrong)
+            change_training(training, wrong)
 
 
 def test_the_rate_rises_and_falls() -> None:
@@ -354,7 +351,7 @@ def test_the_rate_rises_and_falls() -> None:
     assert shares.index(max(shares)) == 20 and max(shares) == 1
     assert 0 < shares[0] < 0.1 and 0 <= shares[-1] < 0.01
     assert {
-        learning_rate_factor(Training(100, 4, optimiser="adadelta"), step) for step in (0, 99)
+        learning_rate_factor(Training(100, 4, optimizer="adadelta"), step) for step in (0, 99)
     } == {1.0}
 
 

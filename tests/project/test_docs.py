@@ -16,7 +16,7 @@ from benchmark.data.datasets import DataFolder
 from benchmark.registry import find_task
 from benchmark.results.cards import bundled_cards, models_page
 from benchmark.results.tables import read_remarks, read_results, results_curves, results_page
-from commands import ROOT
+from commands import ROOT, own_data
 from dota_root import add_image, label_lines, make_root, squares
 from font_files import SOURCES, small_font
 from icdar_tree import make_tree
@@ -154,7 +154,12 @@ def made_small(words: list[str], k: int) -> list[str]:
     if words[0] in ("shapes-gen", "textblocks-gen"):
         words[-1] = f"{k}.h5"
     if words[:2] == ["ivl-bench", "run"] or words[0] == "torchrun":
+        task = words[words.index("--task") + 1] if "--task" in words else "toy-shapes"
         words += ["--set", "steps=2", "--set", "batch_size=2", "--threads", "1"]
+        if "--train" not in words:  # small datasets in place of the task's own
+            words += own_data(Path("data"), task)
+        if task == "icdar-blocks":
+            words += ["--set", "synthetic=0"]
     if words[:2] == ["ivl-bench", "eval"]:
         words += ["--n", "1", "--threads", "1"]
     return words

@@ -15,6 +15,7 @@ import torch
 from measure import HEADER, Figure, at_most, best_seconds, stated
 
 from benchmark.data.batches import TrainingSet, make_batch, training_batches
+from benchmark.data.datasets import DataFolder
 from benchmark.evaluation.decoding import Decoding, beam_texts
 from benchmark.evaluation.trie import lexicon_trie
 from benchmark.models.build import build_model
@@ -24,6 +25,7 @@ from benchmark.models.step import Step
 from benchmark.reading.blocks import read_picture
 from benchmark.registry import find_task, find_training
 from benchmark.tasks.task import Split
+from benchmark.training.settings import Training
 from textblocks_gen.lexicon import load_lexicon
 
 TASK = find_task("text-blocks")
@@ -76,7 +78,9 @@ def lines() -> list[Figure]:
 def blocks(data: Path) -> list[Figure]:
     """Blocks of several lengths, decoded greedily and along a lexicon."""
     model = make_model()
-    image = make_batch(TASK, list(open_part(TASK, Split("test", (3,), 3), data))[:1], []).images
+    image = make_batch(
+        TASK, list(DataFolder(data).open(TASK, Split("test", (3,), 3)))[:1], []
+    ).images
     greedy = {n: block_seconds(model, image, n) for n in LINES}
     with torch.no_grad():
         encoding = best_seconds(lambda: model.encode(image))
@@ -128,17 +132,17 @@ def pictures() -> list[Figure]:
 def training(data: Path) -> list[Figure]:
     """Blocks a second of training steps as a run makes them."""
     model = make_model().train()
-    dataset = open_part(TASK, Split("train", TASK.train.counts, 24), data)
+    dataset = DataFolder(data).open(TASK, Split("train", TASK.train.counts, 24))
     batches = list(
-        training_batches(TASK, TrainingSet(dataset), 0, _BATCH, range(_STEPS), 0, 1, augment=True)
+        training_batches(TASK, TrainingSet(dataset), Training(_STEPS, _BATCH), 0, range(_STEPS))
     )
-    optimiser = torch.optim.AdamW(model.parameters())
+    optimizer = torch.optim.AdamW(model.parameters())
 
     def steps() -> None:
         for batch in batches:
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             model.loss(batch).mean().backward()
-            optimiser.step()
+            optimizer.step()
 
     steps()
     return [stated("training", _STEPS * _BATCH / best_seconds(steps, repeats=3), "blocks/s")]

@@ -25,7 +25,8 @@ import torch.multiprocessing as multiprocessing
 from measure import HEADER, Figure, at_least, stated
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmark.data.batches import FINDER_EVERY, TrainingSet, make_batch, training_batches
+from benchmark.data.batches import FINDER_EVERY, Share, TrainingSet, make_batch, training_batches
+from benchmark.data.datasets import DataFolder
 from benchmark.models.build import build_model
 from benchmark.models.contract import InductiveModel
 from benchmark.models.load import bundled_weights, load_model
@@ -33,7 +34,6 @@ from benchmark.registry import find_task, find_training
 from benchmark.tasks.task import Split, Task
 from benchmark.training.checkpoints import State
 from benchmark.training.loop import make_optimizer, one_step
-from benchmark.training.presets import PRESETS
 from benchmark.training.processes import Processes
 from benchmark.training.settings import Training
 
@@ -75,10 +75,10 @@ def training(name: str, model_name: str, preset: str, data: Path, best: float) -
     torch.manual_seed(0)
     model = build_model(model_name, task, preset, chosen.model)
     model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    dataset = open_part(images, Split("train", images.train.counts, 60), data)
+    dataset = DataFolder(data).open(images, Split("train", images.train.counts, 60))
     steps = range(_STEPS)
     batches = list(
-        training_batches(images, TrainingSet(dataset), 0, chosen.batch, steps, 0, 1, False)
+        training_batches(images, TrainingSet(dataset), replace(chosen, augment=False), 0, steps)
     )
     state = State(model.train(), make_optimizer(chosen, model), None)
     objective = Processes(0, 1, torch.device("cpu")).shared(model)
@@ -92,18 +92,18 @@ def training(name: str, model_name: str, preset: str, data: Path, best: float) -
     label = f"{task.name}, {model_name}, {preset}"
     reached = counter.get_total_flops() / taken / 1e9 / best
     return [
-        stated(f"{label}: training", chosen.batch / taken, "samples/s"),
+        stated(f"{label}: training", chosen.batch_size / taken, "samples/s"),
         stated(f"{label}: share of the convolution peak", reached, ""),
     ]
 
 
 def trained(task: Task, preset: str) -> InductiveModel:
-    """The model that comes along, or else an untrained one, which is as fast if it counts; one
+    """Return the bundled model, or else an untrained one, which is as fast if it counts; one
     that reads would not know when to end a line."""
-    packed = {path.stem: path for path in bundled_weights()}
+    bundled = {path.stem: path for path in bundled_weights()}
     name = f"{task.name}-inductive-{preset}"
-    if name in packed:
-        model = load_model(packed[name])[1]
+    if name in bundled:
+        model = load_model(bundled[name])[1]
     else:
         assert task.kind == "counting", f"{name}: no trained weights"
         options = find_training(task, "inductive", preset).model
@@ -116,7 +116,7 @@ def ten_steps(name: str, preset: str, data: Path, anew: bool = False) -> float:
     """Seconds an image of ten lines or objects, all read or counted: encoded once, or anew at
     each step."""
     model, images = trained(find_task(name), preset), find_task(_TASKS[name])
-    dataset = open_part(images, Split("test", (_LONGEST,), 8), data)
+    dataset = DataFolder(data).open(images, Split("test", (_LONGEST,), 8))
     batch = make_batch(images, list(dataset), []).images
 
     @torch.no_grad()
@@ -160,23 +160,21 @@ def block_seconds(
     model = build_model("inductive", task, "fast", training.model)
     model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     state = State(model.train(), make_optimizer(training, model), None)
-    objective = processes.shared(model, partly=bool(training.finding))
-    dataset = open_part(task, Split("train", task.train.counts, 60), data)
+    objective = processes.shared(model, partly=bool(training.finder_steps))
+    dataset = DataFolder(data).open(task, Split("train", task.train.counts, 60))
     batch = next(
         training_batches(
             task,
             TrainingSet(dataset),
+            Training(1, _BLOCKS, augment=False),
             0,
-            _BLOCKS,
             range(1),
-            processes.rank,
-            processes.world,
-            False,
+            Share(processes.rank, processes.world),
         )
     )
 
     def timed(find: bool) -> float:
-        given = replace(batch, find=find)  # type: ignore[call-arg]
+        given = replace(batch, train_finder=find)  # type: ignore[call-arg]
         taken = []
         for _ in range(6):  # as many for all processes, which wait for each other
             start = clock()
@@ -184,7 +182,7 @@ def block_seconds(
             taken.append(clock() - start)
         return min(taken[1:]) / _BLOCKS
 
-    if not training.finding:
+    if not training.finder_steps:
         return timed(True)
     return (timed(True) + (FINDER_EVERY - 1) * timed(False)) / FINDER_EVERY
 
@@ -230,7 +228,7 @@ def figures(text_only: bool) -> list[Figure]:
     found = [stated("fp32 convolutions at their best", best, "GFLOP/s")]
     with tempfile.TemporaryDirectory() as folder:
         for name in _TASKS:
-            for preset in PRESETS:
+            for preset in ("fast", "paper"):
                 for model in ("inductive", "end-to-end"):
                     found += training(name, model, preset, Path(folder), best)
             found += inference(name, Path(folder))

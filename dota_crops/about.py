@@ -7,7 +7,6 @@ from typing import Any
 from dota_crops.plan import NAME
 from dota_crops.recipe import DotaRecipe
 from ivl_shards import About, Origin
-from ivl_shards.generation.knobs import drawing, knobs
 
 # The images are Google Earth's and others'; DOTA passes them on for this use only.
 LICENCE = "DOTA: academic use only, no commercial use"
@@ -34,27 +33,12 @@ _CITE = """\
   booktitle = {CVPR},
   year = {2018}
 }"""
-_KNOBS = (
-    "category",
-    "images",
-    "size",
-    "cut",
-    "smallest",
-    "margin",
-    "zoom",
-    "largest",
-    "overlap",
-    "turns",
-    "effort",
-    "quality",
-    "sigma",
-)
 
 
 def about(recipe: DotaRecipe, source: Any) -> About:
     """Title, description, command, limits, and DOTA as the origin of the images."""
     asked = replace(recipe, total=recipe.asked or recipe.total)
-    words = [NAME, *drawing(asked), *knobs(recipe, *_KNOBS), "--root", "DOTA"]
+    command = [NAME, *asked.options(), "--root", "DOTA"]
     images = Origin(
         "source images and labels",
         f"DOTA, its split {recipe.split}: https://captain-whu.github.io/DOTA/dataset.html; "
@@ -64,4 +48,4 @@ def about(recipe: DotaRecipe, source: Any) -> About:
     )
     title = "DOTA Airplanes" if recipe.category == "plane" else f"DOTA Crops: {recipe.category}"
     description = DESCRIPTION.format(category=recipe.category)
-    return About(title, description, shlex.join(words), (images,), LIMITS)
+    return About(title, description, shlex.join(command), (images,), LIMITS)

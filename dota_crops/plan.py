@@ -101,11 +101,11 @@ def _select(recipe: DotaRecipe, gathered: "_Gathered") -> tuple[list[Crop], dict
         for k, (scene, pool) in enumerate(zip(gathered.scenes, gathered.pools, strict=True)):
             windows = pool.windows[count]
             rng = _draws(recipe, scene, "choose").at(count, 0)
-            chosen = choose(windows, recipe.limit, rng)
+            chosen = choose(windows, recipe.overlap, rng)
             of_count.windows += len(windows)
             of_count.images += len(windows) > 0
             of_count.apart += len(chosen) * (TURNS if recipe.turns else 1)
-            supply.append(_crops_of(k, count, chosen, bool(recipe.turns), rng))
+            supply.append(_crops_of(k, count, chosen, recipe.turns, rng))
         given = list(islice(_in_turn(supply), of_count.asked))
         of_count.given = len(given)
         crops += given

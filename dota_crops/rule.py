@@ -28,7 +28,7 @@ def parse_cut(text: str) -> tuple[str, float]:
         return text, 1.0
     match = _KEEP.fullmatch(text.replace(" ", ""))
     if not match or float(match[1]) == 0:
-        raise UserError(f"cut '{text}': write reject, keep>=0.7 (above 0, at most 1), or centre")
+        raise UserError(f"--cut '{text}': write reject, keep>=0.7 (above 0, at most 1), or centre")
     return KEEP, float(match[1])
 
 

@@ -1,13 +1,12 @@
 """About the ICDAR blocks: what their card says, and whose photographs they are cut from."""
 
 import shlex
-from dataclasses import fields
 from typing import Any
 
 from icdar_blocks.recipe import IcdarRecipe
-from icdar_blocks.rule import PUBLISHED, RULES, Rule
+from icdar_blocks.rule import LITERAL, Rule
 from ivl_shards import About, Origin
-from ivl_shards.generation.knobs import knobs
+from ivl_shards.generation.knobs import changed_options
 
 NAME = "icdar-blocks"
 LICENCE = "ICDAR 2013 Focused Scene Text, for research; see https://rrc.cvc.uab.es/?ch=2"
@@ -40,10 +39,10 @@ _CITE = """\
 
 def about(recipe: IcdarRecipe, source: Any) -> About:
     """Title, description, command, limits, and ICDAR 2013 as the origin of the photographs."""
-    words = [
+    command = [
         *(NAME, "--root", "ICDAR2013", "--split", recipe.split, *_rule(recipe.rule)),
-        *knobs(recipe, "margin", "longest", "quality", "dense_memory"),
-        *(("--canvas", "{1}x{0}".format(*recipe.canvas)) if recipe.canvas else ()),
+        *changed_options(recipe),
+        *(("--dense-memory",) if recipe.dense_memory else ()),
     ]
     scenes = Origin(
         "photographs and transcriptions",
@@ -52,22 +51,13 @@ def about(recipe: IcdarRecipe, source: Any) -> About:
         LICENCE,
         _CITE,
     )
-    return About("ICDAR-2013 Text Blocks", DESCRIPTION, shlex.join(words), (scenes,), LIMITS)
+    return About("ICDAR-2013 Text Blocks", DESCRIPTION, shlex.join(command), (scenes,), LIMITS)
 
 
 def _rule(rule: Rule) -> list[str]:
-    """The options that choose a rule.
+    """Return the options that choose a rule.
 
     >>> _rule(Rule(growth=2.0, repeated=False))
     ['--choice', 'growth=2.0', '--choice', 'repeated=no']
     """
-    for name, known in RULES.items():
-        if rule == known:
-            return [] if known == PUBLISHED else ["--rule", name]
-    words: list[str] = []
-    for field in fields(Rule):
-        value = getattr(rule, field.name)
-        if value != getattr(PUBLISHED, field.name):
-            said = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
-            words += ["--choice", f"{field.name}={said}"]
-    return words
+    return ["--rule", "literal"] if rule == LITERAL else changed_options(rule)

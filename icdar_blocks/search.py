@@ -17,13 +17,18 @@ from typing import Any
 import click
 
 from icdar_blocks.grouping import lines_to_blocks, words_to_lines
-from icdar_blocks.rule import CHOICES, LITERAL, PUBLISHED, Rule
+from icdar_blocks.rule import LITERAL, PUBLISHED, Rule
 from icdar_blocks.scenes import Split, read_split
 from icdar_blocks.table import MOST, Table, make_table
 from icdar_blocks.words import Block, Line
+from ivl_shards.generation.knobs import knobs_of
 from ivl_shards.options import run
 
-_OPEN = {**CHOICES, "growth": (2.0, 3.0), "repeated": (False, True)}
+_OPEN: dict[str, tuple[Any, ...]] = {
+    **{each.fields[0]: each.choices for each in knobs_of(Rule) if each.choices},
+    "growth": (2.0, 3.0),
+    "repeated": (False, True),
+}
 
 
 def readings() -> Iterator[Rule]:

@@ -40,7 +40,7 @@ LINES = (1, 2, 3, 4)
 MARGIN = icdar_blocks.IcdarRecipe.margin
 # Of the sheet: the height of a tile, the greatest width, and tiles of a kind in each of its rows.
 TALL, WIDEST, ACROSS, GAP = 110, 330, 4, 8
-STAND_INS = Path(__file__).parents[1] / "docs" / "pictures"
+STAND_INS = Path(__file__).parents[1] / "tools" / "pictures"
 
 
 def small(image: np.ndarray) -> np.ndarray:

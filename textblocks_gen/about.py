@@ -6,7 +6,6 @@ from fonts import Face
 from fonts.catalogue import is_catalogue
 from fonts.licences import tally
 from ivl_shards import About, Origin
-from ivl_shards.generation.knobs import drawing, given
 from textblocks_gen.recipe import TextRecipe
 from textblocks_gen.studio import Source, usable_faces, words_of
 
@@ -69,12 +68,10 @@ def _held_out(recipe: TextRecipe) -> str:
 
 
 def _command(recipe: TextRecipe, source: Source) -> str:
-    own = given(recipe, line_height=recipe.default_heights())
-    resized = (recipe.width, recipe.height) != (TextRecipe.width, TextRecipe.height)
     return shlex.join(
         [
-            *(NAME, *drawing(recipe, "lines"), *own),
-            *(("--size", f"{recipe.width}x{recipe.height}") if resized else ()),
+            NAME,
+            *recipe.options("--lines", line_height=recipe.default_heights()),
             # Placeholders: where things lie on the maker's machine is nobody's business.
             *(("--fonts", "FONTS") if source.fonts else ()),
             *(("--lexicon", "WORDS.txt") if source.lexicon else ()),

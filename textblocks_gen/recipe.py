@@ -1,9 +1,10 @@
 """Recipe of the text blocks: every knob, its default and its range."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ivl_shards import Recipe
-from ivl_shards.generation.knobs import UNSET, knob, knobs_of, settle, spelled
+from ivl_shards.generation.knobs import UNSET, Knob, knob, knobs_of
 from ivl_shards.generation.recipe import require
 from textblocks_gen.charset import CHARSETS, parse_charset
 from textblocks_gen.holdout import check_holdout, parse_holdout
@@ -26,12 +27,15 @@ _SHORT_WORD, _LETTER = 4, 0.45
 
 @dataclass(frozen=True)
 class TextRecipe(Recipe):
-    """Knobs of the text blocks. Those that are not given are as the style has them."""
+    """Knobs of the text blocks. The style decides the defaults."""
 
-    height: int = 320
-    """Of the image in pixels. The paper gives no size: ours keeps 10 lines readable."""
-    width: int = 448
-    """Of the image in pixels; ours keeps lines of 5 words readable."""
+    defaults_by: ClassVar[str] = "style"
+
+    # The paper gives no size: ours keeps 10 lines of 5 words readable.
+    height: int = knob(
+        320, "Size of the images.", 64, 4096, unit="pixels", option="--size", image_size=True
+    )
+    width: int = knob(448, option="--size")
     style: str = knob("paper", "Set of defaults for all other options.", choices=STYLES)
     words: tuple[int, int] = knob(
         (3, 5),
@@ -207,16 +211,10 @@ class TextRecipe(Recipe):
     """Fingerprint of the images behind the text."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        require(min(self.counts) >= 1, "--lines 0: a block has at least 1")
-        require(max(self.counts) <= 100, f"--lines {max(self.counts)}: at most 100")
-        size = f"--size {self.width}x{self.height}"
-        require(
-            min(self.width, self.height) >= 64 and max(self.width, self.height) <= 4096,
-            f"{size}: between 64 and 4096 pixels",
-        )
         chosen = self.line_height is not UNSET
-        settle(self)
+        super().__post_init__()
+        require(min(self.counts) >= 1, "--lines 0: a block has at least 1 line")
+        require(max(self.counts) <= 100, f"--lines {max(self.counts)}: at most 100")
         if not chosen:
             object.__setattr__(self, "line_height", self.default_heights())
         require(
@@ -243,7 +241,7 @@ class TextRecipe(Recipe):
         They are the same for all recipes of up to ten lines, so that a test of length is none of
         scale, and lower where more lines must fit; but not below `LEAST_PIXELS`.
         """
-        least, most = knobs_of(self)["line_height"].default_in(self.style)
+        least, most = self._declared("line_height").default_in(self.style)
         lines = max(FULL_BLOCK, *self.counts) if self.same_heights else 1
         most = min(most, self._widest_height())
         least *= min(1.0, TALLEST / room_needed(lines, least, most))
@@ -251,6 +249,9 @@ class TextRecipe(Recipe):
         # Rounded down, so that it fits; `_require_room` complains where not even `least` does.
         most = max(least, int(min(most, tallest_line(lines, least)) * 1e5) / 1e5)
         return round(least, 5), round(most, 5)
+
+    def _declared(self, name: str) -> Knob:
+        return next(each for each in knobs_of(self) if each.name == name)
 
     def _widest_height(self) -> float:
         """Return the greatest line height at which the fewest words fit the image's width."""
@@ -260,7 +261,7 @@ class TextRecipe(Recipe):
     def _require_room(self, chosen: bool) -> None:
         """Complain unless the tallest block fits, and say what would."""
         (least, most), lines, fewest = self.line_height, max(self.counts), self.words[0]
-        asked = f"--line-height {spelled(self.line_height)}"
+        asked = " ".join(self._declared("line_height").written(self.line_height))
         if not self.same_heights:
             # The lines of a block of many are lower then, but not lower than the least.
             most = least if lines > 1 else most

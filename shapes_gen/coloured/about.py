@@ -3,7 +3,6 @@
 import shlex
 
 from ivl_shards import About
-from ivl_shards.generation.knobs import drawing, knobs
 from shapes_gen.coloured.recipe import ColouredRecipe
 
 NAME = "shapes-gen coloured"
@@ -24,6 +23,5 @@ LIMITS = (
 
 def about(recipe: ColouredRecipe, source: None) -> About:
     """Title, description, command, and limits; nothing in it is other people's."""
-    own = knobs(recipe, "size", "spacing", "contrast", "sigma", radius=("smallest", "largest"))
-    command = shlex.join([*NAME.split(), *drawing(recipe), *own])
+    command = shlex.join([*NAME.split(), *recipe.options()])
     return About("Coloured Shapes", DESCRIPTION, command, limits=LIMITS)

@@ -3,7 +3,6 @@
 import shlex
 
 from ivl_shards import About
-from ivl_shards.generation.knobs import drawing, knobs
 from shapes_gen.toy.recipe import ToyRecipe
 
 NAME = "shapes-gen toy"
@@ -20,12 +19,9 @@ LIMITS = (
     "Images grow with the number of lines; where counts differ they are padded to the largest.",
     "The paper gives no sizes in pixels; those in the recipe are this toolkit's.",
 )
-# Knobs for Python alone.
-_WITHOUT_OPTION = ("small", "large", "cell", "gap", "margin")
 
 
 def about(recipe: ToyRecipe, source: None) -> About:
     """Title, description, command, and limits; nothing in it is other people's."""
-    command = shlex.join([*NAME.split(), *drawing(recipe, "lines"), *knobs(recipe, "per_line")])
-    can_be_typed = not knobs(recipe, *_WITHOUT_OPTION)
-    return About("Toy Shapes", DESCRIPTION, command if can_be_typed else "", limits=LIMITS)
+    command = shlex.join([*NAME.split(), *recipe.options("--lines")])
+    return About("Toy Shapes", DESCRIPTION, command, limits=LIMITS)

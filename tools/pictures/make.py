@@ -1,7 +1,7 @@
 """Make the pictures of the README: a few samples of each dataset, and the loop at work.
 
-.venv/bin/python docs/pictures/make.py         # all of them
-.venv/bin/python docs/pictures/make.py loop    # some
+.venv/bin/python tools/pictures/make.py         # all of them
+.venv/bin/python tools/pictures/make.py loop    # some
 """
 
 import os
@@ -30,7 +30,7 @@ from ivl_shards.inspect.sheet import draw_outlines, step_colour
 from shapes_gen import ColouredRecipe, ToyRecipe
 from textblocks_gen import TextRecipe
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 PAPER, FAINT = "#fafaf8", "#6a6a66"
 GAP, CAPTION = 14, 44
 QUALITY = 86
@@ -148,8 +148,8 @@ def main() -> None:
     for name in chosen:
         with tempfile.TemporaryDirectory() as folder:
             picture = PICTURES[name](Path(folder))
-        picture.save(HERE / f"{name}.jpg", quality=QUALITY, subsampling=0, optimize=True)
-        size = (HERE / f"{name}.jpg").stat().st_size
+        picture.save(FOLDER / f"{name}.jpg", quality=QUALITY, subsampling=0, optimize=True)
+        size = (FOLDER / f"{name}.jpg").stat().st_size
         print(f"{name}.jpg: {picture.width}×{picture.height}, {size / 1e3:.0f} kB")
 
 

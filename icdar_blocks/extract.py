@@ -123,12 +123,11 @@ def make_sample(recipe: IcdarRecipe, cut: Cut, scene: Array) -> Sample:
     pixels = cut.crop.cut(scene)
     line_boxes = [cut.crop.place(line.box) for line in cut.block]
     words = cut.block.words
-    steps = step_map(line_boxes, cut.crop.size)
     return Sample(
         {
             "image": encode(pixels, recipe.quality),
             "image_size": np.array(cut.crop.size, np.int32),
-            "steps": steps.astype(step_dtype(max(recipe.counts))),
+            "steps": step_map(line_boxes, cut.crop.size, max(recipe.counts)),
             "line_count": np.int32(len(line_boxes)),
             "line_box": np.array(line_boxes, np.int32),
             "line_text": _texts([line.text for line in cut.block], recipe.line_bytes),

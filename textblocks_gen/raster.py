@@ -1,4 +1,4 @@
-"""Raster: outlines and quads into pixels, compiled.
+"""Raster: outlines into pixels, compiled.
 
 Outlines go through the block's homography as points and are filled once, so text is sharp
 under any transform and nothing is resampled. Coverage is exact area (the signed-area method:
@@ -167,35 +167,6 @@ def take_mask(area: Array, left: int, top: int, right: int, bottom: int) -> Arra
             covered[k] = (part * np.int32(255) + np.int32(_ONE // 2)) >> np.int32(_BITS)
         area[row, left : right + 3] = 0.0
     return mask
-
-
-@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def fill_polygons(polygons: Array, steps: Array) -> None:
-    """Write the step map of polygons, (n, k, 2): the first whose inside has the pixel's centre.
-
-    A centre on the left or upper edge counts as inside, on the right or lower not.
-    """
-    height, width = steps.shape
-    corners = polygons.shape[1]
-    crossings = np.empty(corners)
-    for k in range(len(polygons) - 1, -1, -1):
-        top, bottom = polygons[k, :, 1].min(), polygons[k, :, 1].max()
-        for row in range(max(0, int(np.ceil(top - 0.5))), min(height, int(np.ceil(bottom - 0.5)))):
-            y = row + 0.5
-            found = 0
-            for i in range(corners):
-                ax, ay = polygons[k, i, 0], polygons[k, i, 1]
-                bx, by = polygons[k, (i + 1) % corners, 0], polygons[k, (i + 1) % corners, 1]
-                if (ay <= y) != (by <= y):
-                    crossings[found] = ax + (y - ay) * (bx - ax) / (by - ay)
-                    found += 1
-            if found > 2:
-                crossings[:found].sort()
-            elif found == 2 and crossings[0] > crossings[1]:
-                crossings[0], crossings[1] = crossings[1], crossings[0]
-            for pair in range(0, found - 1, 2):
-                first = max(0, int(np.ceil(crossings[pair] - 0.5)))
-                steps[row, first : min(width, int(np.ceil(crossings[pair + 1] - 0.5)))] = k + 1
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]

@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 
 from ivl_shards import Sample
-from ivl_shards.format.memory import step_dtype
+from ivl_shards.format.memory import step_map
 from ivl_shards.format.schema import Array
 from textblocks_gen.backgrounds import Pool, crop
 from textblocks_gen.block import Block, Lettering, Vocabulary, draw_block
@@ -15,7 +15,7 @@ from textblocks_gen.compose import compose
 from textblocks_gen.effects import Darkroom, Mask
 from textblocks_gen.look import Look, draw_look
 from textblocks_gen.others import Other, draw_others
-from textblocks_gen.raster import Outlines, Place, empty_area, fill_glyphs, fill_polygons, take_mask
+from textblocks_gen.raster import Outlines, Place, empty_area, fill_glyphs, take_mask
 from textblocks_gen.recipe import TextRecipe
 from textblocks_gen.typeset import box_polygons, box_quads
 from textblocks_gen.warp import bend_page, draw_warp
@@ -65,8 +65,7 @@ def render(studio: Studio, canvas: Canvas, count: int, rng: np.random.Generator)
     drawn = draw(studio, count, rng)
     outline = box_polygons if recipe.bend else box_quads
     polygons = outline(drawn.block.line_boxes, drawn.place)
-    steps = np.zeros((recipe.height, recipe.width), step_dtype(max(recipe.counts)))
-    fill_polygons(polygons, steps)
+    steps = step_map(polygons, (recipe.height, recipe.width), max(recipe.counts))
     mask = fill(canvas, studio.lettering, drawn.block, drawn.place, reach_of(recipe))
     crop(studio.pool, rng, canvas.image, mask.box, recipe.scenes)
     others = draw_others(studio, polygons, rng) if recipe.cut or recipe.distant else []

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from benchmark.data.augmentation import other_light
-from benchmark.data.letterbox import SIZE, fit_scale, lay, step_map
+from benchmark.data.letterbox import SIZE, fit_scale, lay
 from benchmark.evaluation.metrics import spot_words
 from benchmark.tasks.task import Part, Task
 from benchmark.tasks.text_blocks import ALPHABET, line_quads, line_texts
 from icdar_blocks import generate, group_split, plan_dataset
 from ivl_shards import Sample, UserError
+from ivl_shards.format.memory import step_map
 from ivl_shards.format.reader import Dataset
 from ivl_shards.format.schema import Array
 
@@ -68,8 +69,8 @@ def shown(sample: Sample, rng: np.random.Generator | None, others: Dataset | Non
         if rng.random() < 0.3:
             image = 255 - image  # light text on dark ground is as likely as the other
     pixels, moved = lay(image, quads, scale, warp, place)
-    fields = {"image": pixels, "line_quad": moved, "steps": step_map(moved, SIZE)}
-    return Sample({**sample, **fields}, sample.sequence)
+    steps = step_map(moved, SIZE, closed=True)
+    return Sample({**sample, "image": pixels, "line_quad": moved, "steps": steps}, sample.sequence)
 
 
 def _block(sample: Sample, rng: np.random.Generator | None) -> tuple[Array, Array]:

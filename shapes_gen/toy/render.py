@@ -76,12 +76,11 @@ def render(recipe: ToyRecipe, lines: int, rng: np.random.Generator) -> Sample:
     boxes = np.stack(
         [left.min(1), top.min(1), (left + sides).max(1), (top + sides).max(1)], axis=1
     )  # (lines, 4)
-    steps = step_map([(x0, y0, x1, y1) for x0, y0, x1, y1 in boxes.tolist()], (height, width))
     return Sample(
         {
             "image": image,
             "image_size": np.array([height, width], np.int32),
-            "steps": steps.astype(step_dtype(max(recipe.counts))),
+            "steps": step_map(boxes, (height, width), max(recipe.counts)),
             "line_count": np.int32(lines),
             "line_box": boxes.astype(np.int32),
             "label": labels.astype(np.uint8),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import textblocks_gen
 from benchmark.data.batches import make_batch, open_part, spell, split_validation
-from benchmark.data.letterbox import SIZE, lay, step_map, through
+from benchmark.data.letterbox import SIZE, lay, through
 from benchmark.evaluation.metrics import Words, f_score, match_words, precision, recall, spot_words
 from benchmark.evaluation.scores import Evaluation, score
 from benchmark.results.tables import paper_rows, result_row, results_page, text_tables
@@ -22,6 +22,7 @@ from benchmark.tasks.icdar_blocks import find_scenes, shown
 from benchmark.tasks.text_blocks import LETTERS
 from icdar_tree import make_tree
 from ivl_shards import UserError
+from ivl_shards.format.memory import step_map
 from textblocks_gen import TextRecipe
 
 REAL = Path(os.environ.get("IVL_DATA", "")) / "icdar13"

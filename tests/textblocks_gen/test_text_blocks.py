@@ -10,6 +10,7 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont, features
 
 from fonts import default_faces
+from ivl_shards.format.memory import step_map
 from ivl_shards.generation.randomness import Draws
 from textblocks_gen import Source, TextRecipe, complete, start, stream
 from textblocks_gen.about import NAME
@@ -23,7 +24,6 @@ from textblocks_gen.raster import (
     Place,
     empty_area,
     fill_glyphs,
-    fill_polygons,
     take_mask,
 )
 from textblocks_gen.render import Canvas, draw, fill
@@ -282,8 +282,7 @@ def test_geometry() -> None:
         np.array([[0.0, 0.0, 1.0, 1.0]]), Place(page_to_quad(np.array(quad), 1.0, 1.0), STRAIGHT)
     )
     assert np.allclose(found[0], quad, atol=1e-5)
-    steps = np.zeros((32, 44), np.uint8)
-    fill_polygons(found, steps)
+    steps = step_map(found, (32, 44))
     assert np.array_equal(steps > 0, inside(found[0], steps.shape))
 
 

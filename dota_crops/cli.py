@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from dota_crops import DOTA, source
+from dota_crops import DOTA
 from dota_crops.plan import make_plan
 from dota_crops.recipe import TRAIN, DotaRecipe
 from dota_crops.statistics import report, shortages
@@ -74,7 +74,7 @@ def cli(
     if not quiet:
         click.echo(report(plan) + "\n")
     target = out or Path(f"dota-{split}.h5")
-    generate_and_report(DOTA, plan.recipe, target, quiet, source=source(plan), **options)
+    generate_and_report(DOTA, plan.recipe, target, quiet, source=plan.source, **options)
 
 
 def main() -> None:

@@ -1,19 +1,17 @@
 """Extract: the pure function from a planned crop and its picture to a sample."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import cv2
 import numpy as np
 from PIL import Image
 
-from dota_crops.folders import LONGEST_NAME
+from dota_crops.cut_rule import judge
 from dota_crops.picture import Picture, open_picture
-from dota_crops.plan import Crop
+from dota_crops.plan import Crop, PlannedCrops
 from dota_crops.recipe import DotaRecipe
-from dota_crops.rule import judge
-from dota_crops.scene import Scene
+from dota_crops.scenes import LONGEST_NAME, Scene
 from ivl_shards import ENCODED, Field, Sample, Schema, UserError
 from ivl_shards.format.schema import Array
 
@@ -22,14 +20,6 @@ from ivl_shards.format.schema import Array
 _SHRINK = Image.Resampling.HAMMING
 _ENLARGE = Image.Resampling.BICUBIC
 _REDUCING_GAP = 2.0
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where the images lie on this machine, and the crops to take from them, by row."""
-
-    scenes: list[Scene]
-    crops: list[Crop]
 
 
 def schema(recipe: DotaRecipe) -> Schema:
@@ -91,7 +81,7 @@ def size(recipe: DotaRecipe) -> tuple[int, int]:
     return recipe.size, recipe.size
 
 
-def start(recipe: DotaRecipe, source: Source) -> Callable[[int], Sample]:
+def start(recipe: DotaRecipe, source: PlannedCrops) -> Callable[[int], Sample]:
     """The function from a row of the dataset to its sample.
 
     Rows are grouped by image, so holding the last picture means decoding each once.

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dota_crops.folders import Complaint, find_split
 from dota_crops.recipe import DotaRecipe
-from dota_crops.scene import Scene, look
+from dota_crops.scenes import Complaint, Scene, find_split, look
 from dota_crops.search import Pool, search
 from ivl_shards import UserError
 from ivl_shards.format.schema import Array
@@ -31,6 +30,14 @@ class Crop:
     window: tuple[int, int, int, int]
     turn: int
     count: int
+
+
+@dataclass(frozen=True)
+class PlannedCrops:
+    """The crops of a dataset by row, and the images on this machine that they are cut from."""
+
+    scenes: list[Scene]
+    crops: list[Crop]
 
 
 @dataclass
@@ -61,6 +68,11 @@ class Plan:
     rejected: Counter[str]
     """Positions of windows that were no good, by reason."""
     complaints: list[Complaint]
+
+    @property
+    def source(self) -> PlannedCrops:
+        """What the workers need beside the recipe."""
+        return PlannedCrops(self.scenes, self.crops)
 
 
 def make_plan(recipe: DotaRecipe, root: Path, strict: bool = False) -> Plan:

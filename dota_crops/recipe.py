@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar, NoReturn
 
+from dota_crops.cut_rule import parse_cut
 from dota_crops.labels import CATEGORIES
-from dota_crops.rule import parse_cut
 from ivl_shards import Recipe, UserError
 from ivl_shards.generation.knobs import knob
 from ivl_shards.generation.recipe import require

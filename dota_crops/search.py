@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import shapely
 
+from dota_crops.cut_rule import REJECT, judge, parse_cut
 from dota_crops.recipe import DotaRecipe
-from dota_crops.rule import REJECT, judge, parse_cut
-from dota_crops.scene import Scene
+from dota_crops.scenes import Scene
 from ivl_shards.format.schema import Array
 
 # An oriented quad is covered by this many upright slices, which fit it better than one box.

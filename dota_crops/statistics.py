@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from dota_crops.cut_rule import judge
 from dota_crops.plan import Plan, Yield
-from dota_crops.rule import judge
 from ivl_shards.format.schema import Array
 
 _PERCENTILES = (0, 5, 25, 50, 75, 95, 100)

@@ -8,9 +8,9 @@ import cv2
 import numpy as np
 
 from icdar_blocks.archive import Archive
-from icdar_blocks.picture import read_picture
-from icdar_blocks.plan import Cut, Source
+from icdar_blocks.plan import Cut, PlannedBlocks
 from icdar_blocks.recipe import IcdarRecipe
+from icdar_blocks.scenes import read_picture
 from icdar_blocks.table import counted_lines
 from ivl_shards import DEFLATE, ENCODED, Field, Sample, Schema
 from ivl_shards.format.memory import step_dtype, step_map
@@ -103,7 +103,7 @@ def size(recipe: IcdarRecipe) -> tuple[int, int]:
     return recipe.largest
 
 
-def start(recipe: IcdarRecipe, source: Source) -> Callable[[int], Sample]:
+def start(recipe: IcdarRecipe, source: PlannedBlocks) -> Callable[[int], Sample]:
     """The function from a row of the dataset to its sample."""
     images = Archive(source.images)
 

@@ -9,10 +9,9 @@ from typing import Any
 
 from icdar_blocks.crop import Crop, find_window, plan_crop
 from icdar_blocks.grouping import group
-from icdar_blocks.picture import picture_size
 from icdar_blocks.recipe import IcdarRecipe
 from icdar_blocks.rule import PUBLISHED, Rule
-from icdar_blocks.scenes import Scene, Split, read_split
+from icdar_blocks.scenes import Scene, Split, picture_size, read_split
 from icdar_blocks.table import Table, counted_lines, make_table
 from icdar_blocks.words import Block
 from ivl_shards import UserError
@@ -32,7 +31,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Source:
+class PlannedBlocks:
     """What the workers need that is not in the recipe: where the pictures lie, and the cuts."""
 
     images: Path
@@ -69,7 +68,7 @@ class Plan:
     """A dataset to be made: its recipe, and what the workers are handed."""
 
     recipe: IcdarRecipe
-    source: Source
+    source: PlannedBlocks
 
 
 def group_split(root: Path | str, split: str, rule: Rule = PUBLISHED) -> Grouped:
@@ -110,7 +109,7 @@ def plan_dataset(grouped: Grouped, **knobs: Any) -> Plan:
         line_bytes=_room(line.text for cut in cuts for line in cut.block),
         **knobs,
     )
-    return Plan(recipe, Source(images.path, tuple(cuts)))
+    return Plan(recipe, PlannedBlocks(images.path, tuple(cuts)))
 
 
 def _cuts(

@@ -1,14 +1,21 @@
 """Scenes: the pictures of a split with their words, whether or not the picture is there."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+from PIL import Image
 
 from icdar_blocks.archive import Archive, find_archive
 from icdar_blocks.truth import MOST_BYTES, parse_truth
 from icdar_blocks.words import Word
 from ivl_shards import UserError
+from ivl_shards.format.schema import Array
 from ivl_shards.generation.recipe import require
+from ivl_shards.photograph import Unreadable, open_photograph
 
 SPLITS = {"train": "Training", "test": "Test"}
 """Our name of a split → the organisers'."""
@@ -83,3 +90,30 @@ def _natural(name: str) -> list[tuple[int, str]]:
     """
     parts = re.split(r"([0-9]+)", name)
     return [(int(part[:18]), "") if part[:1].isdecimal() else (0, part) for part in parts]
+
+
+FORMATS = ("JPEG", "PNG")
+
+
+def picture_size(data: bytes, name: str) -> tuple[int, int]:
+    """Height and width, from the head of the file."""
+    with _opened(data, name) as picture:
+        return picture.height, picture.width
+
+
+def read_picture(data: bytes, name: str) -> Array:
+    """All pixels, (height, width, 3) RGB.
+
+    A camera's note to turn the picture is not obeyed: the boxes are of the picture as stored.
+    """
+    with _opened(data, name) as picture:
+        return np.asarray(picture.convert("RGB"))
+
+
+@contextmanager
+def _opened(data: bytes, name: str) -> Iterator[Image.Image]:
+    try:
+        with open_photograph(data, FORMATS) as picture:
+            yield picture
+    except Unreadable as error:
+        raise UserError(f"{name}: not a readable picture: {error}") from None

@@ -23,7 +23,7 @@ from benchmark.models.line_reader import LineReader
 from benchmark.reading.blocks import read_picture
 from benchmark.tasks import Part, find_task
 from benchmark.training.presets import training_for
-from textblocks_gen.lexicon import load_lexicon
+from textblocks_gen.words.lexicon import load_lexicon
 
 TASK = find_task("text-blocks")
 LINES = (1, 5, 10)

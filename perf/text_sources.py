@@ -15,8 +15,8 @@ from PIL import ImageFont
 import fonts
 from fonts.catalogue import installed_faces, is_catalogue
 from fonts.places import catalogue_folder
-from textblocks_gen.backgrounds import Grounds, crop, make_pool
-from textblocks_gen.lexicon import load_lexicon
+from textblocks_gen.backgrounds.pool import Grounds, crop, make_pool
+from textblocks_gen.words.lexicon import load_lexicon
 
 
 def seconds(work: Callable[[], object], times: int = 1) -> float:

@@ -22,8 +22,8 @@ from venvs import SCRIPTS, environment
 
 import fonts
 from ivl_shards.generation.layout import shard_folder
-from textblocks_gen.backgrounds import Grounds, make_pool
-from textblocks_gen.lexicon import load_lexicon
+from textblocks_gen.backgrounds.pool import Grounds, make_pool
+from textblocks_gen.words.lexicon import load_lexicon
 
 FACES = 20
 # Start-up, some seconds, is then a small part.

@@ -21,7 +21,7 @@ from ivl_shards.options import (
     total_samples,
     version_option,
 )
-from textblocks_gen import TEXT, Source, TextRecipe, complete
+from textblocks_gen import TEXT, Inputs, TextRecipe, complete
 
 _PICTURES = (".png", ".jpg", ".jpeg")
 _PLACE = click.Path(path_type=Path)
@@ -53,7 +53,7 @@ def cli(
         require(preview.parent.is_dir(), f"{preview.parent}: no such folder: make it first")
         require(preview.suffix in _PICTURES, f"--preview {preview}: name it .png or .jpg")
     places = [options.pop(name) for name in ("fonts", "lexicon", "backgrounds", "text")]
-    source = Source(*(path and path.absolute() for path in places))
+    source = Inputs(*(path and path.absolute() for path in places))
     generate_and_report(TEXT, complete(recipe, source), out, source=source, **options)
     if preview is not None:
         write_sheet(open_dataset(out), preview)

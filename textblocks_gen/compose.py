@@ -8,36 +8,25 @@ import cv2
 import numpy as np
 
 from ivl_shards.format.schema import Array
-from textblocks_gen import shapes
-from textblocks_gen.backgrounds import shift
-from textblocks_gen.colour import (
+from textblocks_gen.backgrounds.pool import shift
+from textblocks_gen.backgrounds.readability import Box, calm_behind
+from textblocks_gen.effects import shapes
+from textblocks_gen.effects.camera import add_grain, defocus, enlarge, light_up, shake
+from textblocks_gen.effects.colour import (
     Colour,
     brightness,
     shift_needed,
     sign_colour,
     text_colour,
 )
-from textblocks_gen.effects import (
-    Mask,
-    add_grain,
-    cast_shadow,
-    defocus,
-    enlarge,
-    extrude,
-    light_up,
-    paint_mask,
-    reach,
-    shake,
-    soften,
-    widen,
-)
-from textblocks_gen.look import ColourDraw, Distractor, Look, Plate
-from textblocks_gen.pixels import NORMAL, Ink, blended, cover_all, paint_ink
-from textblocks_gen.quiet import Box, calm_behind
-from textblocks_gen.raster import ink_strength, strengthen
+from textblocks_gen.effects.ink import Mask, cast_shadow, extrude, paint_mask, reach, soften, widen
+from textblocks_gen.effects.look import ColourDraw, Distractor, Look, Plate
+from textblocks_gen.effects.pixels import NORMAL, Ink, blended, cover_all, paint_ink
+from textblocks_gen.studio import Studio
+from textblocks_gen.typesetting.raster import ink_strength, strengthen
 
 if TYPE_CHECKING:
-    from textblocks_gen.render import Drawn, Studio
+    from textblocks_gen.render import Drawn
 
 # A plate reaches at most so far beyond the text, over the size of the page: not to the horizon.
 _WIDEST_PLATE = 0.8

@@ -6,8 +6,8 @@ from typing import ClassVar
 from ivl_shards import Recipe
 from ivl_shards.generation.knobs import UNSET, Knob, knob, knobs_of
 from ivl_shards.generation.recipe import require
-from textblocks_gen.charset import CHARSETS, parse_charset
 from textblocks_gen.holdout import check_holdout, parse_holdout
+from textblocks_gen.words.filters import CHARSETS, parse_charset
 
 STYLES = ("paper", "scene")
 # Blocks of up to so many lines share the default line heights (the paper's longest).

@@ -1,6 +1,5 @@
 """Render: the function from a recipe and random numbers to a block of text on a ground."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import cv2
@@ -9,34 +8,21 @@ import numpy as np
 from ivl_shards import Sample
 from ivl_shards.format.memory import step_map
 from ivl_shards.format.schema import Array
-from textblocks_gen.backgrounds import Pool, crop
-from textblocks_gen.block import Block, Lettering, Vocabulary, draw_block
+from textblocks_gen.backgrounds.pool import crop
 from textblocks_gen.compose import compose
-from textblocks_gen.effects import Darkroom, Mask
-from textblocks_gen.look import Look, draw_look
-from textblocks_gen.others import Other, draw_others
-from textblocks_gen.raster import Outlines, Place, empty_area, fill_glyphs, take_mask
+from textblocks_gen.effects.ink import Mask
+from textblocks_gen.effects.look import Look, draw_look
+from textblocks_gen.other_words import Other, draw_others
 from textblocks_gen.recipe import TextRecipe
-from textblocks_gen.typeset import box_polygons, box_quads
-from textblocks_gen.warp import bend_page, draw_warp
-from textblocks_gen.words import OTHER_TEXT, line_bytes
+from textblocks_gen.studio import Studio
+from textblocks_gen.typesetting.block import Block, Lettering, draw_block
+from textblocks_gen.typesetting.raster import Outlines, Place, empty_area, fill_glyphs, take_mask
+from textblocks_gen.typesetting.typeset import box_polygons, box_quads
+from textblocks_gen.typesetting.warp import bend_page, draw_warp
+from textblocks_gen.words.spelling import OTHER_TEXT, line_bytes
 
 # Pixels around the text that shadow, outline, extrusion and blur may reach.
 _REACH = 4
-
-
-@dataclass(frozen=True)
-class Studio:
-    """What samples are made from, opened once a process; nothing in it changes."""
-
-    recipe: TextRecipe
-    lettering: Lettering
-    vocabulary: Vocabulary
-    pool: Pool
-    """Its images in BGR, OpenCV's order, so that samples need not be turned to be encoded."""
-    textures: tuple[Array, ...]
-    """Grey, for letters."""
-    darkroom: Darkroom
 
 
 class Canvas:

@@ -12,17 +12,16 @@ import numpy as np
 from fonts import Face, fingerprint, load
 from ivl_shards import UserError
 from ivl_shards.format.schema import Array
-from textblocks_gen.backgrounds import Grounds, Pool, make_pool
-from textblocks_gen.block import FACE_NAME, Lettering, make_vocabulary
-from textblocks_gen.effects import open_darkroom
+from textblocks_gen.backgrounds.pool import Grounds, Pool, make_pool
+from textblocks_gen.effects.camera import Darkroom, open_darkroom
+from textblocks_gen.effects.look import Faces
 from textblocks_gen.holdout import kept
-from textblocks_gen.look import Faces
 from textblocks_gen.recipe import TextRecipe
-from textblocks_gen.render import Studio
-from textblocks_gen.typeface import load_typefaces
-from textblocks_gen.typeset import Metrics
-from textblocks_gen.word_choice import Words, choose_words
-from textblocks_gen.words import capitals_needed, character_index, characters_needed
+from textblocks_gen.typesetting.block import FACE_NAME, Lettering, Vocabulary, make_vocabulary
+from textblocks_gen.typesetting.typeface import load_typefaces
+from textblocks_gen.typesetting.typeset import Metrics
+from textblocks_gen.words.choice import Words, choose_words
+from textblocks_gen.words.spelling import capitals_needed, character_index, characters_needed
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +31,21 @@ _PLAIN = ("sans", "serif", "mono")
 
 
 @dataclass(frozen=True)
-class Source:
+class Studio:
+    """What samples are made from, opened once a process; nothing in it changes."""
+
+    recipe: TextRecipe
+    lettering: Lettering
+    vocabulary: Vocabulary
+    pool: Pool
+    """Its images in BGR, OpenCV's order, so that samples need not be turned to be encoded."""
+    textures: tuple[Array, ...]
+    """Grey, for letters."""
+    darkroom: Darkroom
+
+
+@dataclass(frozen=True)
+class Inputs:
     """Where fonts, words and grounds are; None stands for the default of each."""
 
     fonts: Path | None = None
@@ -42,7 +55,7 @@ class Source:
     """A file of running text instead of a lexicon."""
 
 
-def complete(recipe: TextRecipe, source: Source) -> TextRecipe:
+def complete(recipe: TextRecipe, source: Inputs) -> TextRecipe:
     """The recipe with the fingerprints of what it draws from: equal recipes, equal content."""
     grounds = _grounds(recipe, source)
     return replace(
@@ -55,7 +68,7 @@ def complete(recipe: TextRecipe, source: Source) -> TextRecipe:
 
 
 @lru_cache(maxsize=2)
-def open_studio(recipe: TextRecipe, source: Source) -> Studio:
+def open_studio(recipe: TextRecipe, source: Inputs) -> Studio:
     """Everything that rendering needs, once a process."""
     if complete(recipe, source) != recipe:
         raise UserError(
@@ -135,7 +148,7 @@ def _turned(pool: Pool) -> Pool:
     return replace(pool, images=images)
 
 
-def _grounds(recipe: TextRecipe, source: Source) -> Grounds:
+def _grounds(recipe: TextRecipe, source: Inputs) -> Grounds:
     return Grounds(
         recipe.height,
         recipe.width,
@@ -149,12 +162,12 @@ def _grounds(recipe: TextRecipe, source: Source) -> Grounds:
 _pool = lru_cache(maxsize=2)(make_pool)
 
 
-def words_of(recipe: TextRecipe, source: Source) -> Words:
+def words_of(recipe: TextRecipe, source: Inputs) -> Words:
     """The words that may be drawn; warns of those that are left out."""
     return _words(_bare(recipe), source)
 
 
-def usable_faces(recipe: TextRecipe, source: Source) -> tuple[Face, ...]:
+def usable_faces(recipe: TextRecipe, source: Inputs) -> tuple[Face, ...]:
     """The faces that have every character that may be drawn."""
     return _usable_faces(_bare(recipe), source)
 
@@ -165,7 +178,7 @@ def _bare(recipe: TextRecipe) -> TextRecipe:
 
 
 @lru_cache(maxsize=4)
-def _words(recipe: TextRecipe, source: Source) -> Words:
+def _words(recipe: TextRecipe, source: Inputs) -> Words:
     words = choose_words(recipe, source.lexicon, source.text)
     for warning in words.warnings:
         _warn(warning)
@@ -173,7 +186,7 @@ def _words(recipe: TextRecipe, source: Source) -> Words:
 
 
 @lru_cache(maxsize=4)
-def _usable_faces(recipe: TextRecipe, source: Source) -> tuple[Face, ...]:
+def _usable_faces(recipe: TextRecipe, source: Inputs) -> tuple[Face, ...]:
     words = words_of(recipe, source).words
     needed = set(characters_needed(recipe, words)) - {" "}
     capitals = capitals_needed(recipe, words)

@@ -25,14 +25,13 @@ from fonts.install import _read_package
 from fuzzing import cases, watched
 from icdar_blocks.archive import Archive
 from icdar_blocks.grouping import group
-from icdar_blocks.picture import read_picture
-from icdar_blocks.scenes import read_split
+from icdar_blocks.scenes import read_picture, read_split
 from icdar_blocks.truth import parse_boxes
 from ivl_shards import UserError
 from ivl_shards.photograph import Unreadable, open_photograph
-from textblocks_gen.backgrounds import Grounds, photograph_pool
-from textblocks_gen.lexicon import load_lexicon
-from textblocks_gen.screening import FORMATS
+from textblocks_gen.backgrounds.pool import Grounds, photograph_pool
+from textblocks_gen.backgrounds.screening import FORMATS
+from textblocks_gen.words.lexicon import load_lexicon
 
 EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 400 400\n%%EndComments\n(x) show\n"
 SVG = b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" width="400" height="400"/>'

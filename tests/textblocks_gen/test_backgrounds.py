@@ -11,11 +11,18 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from ivl_shards import UserError
-from textblocks_gen.backgrounds import Grounds, Pool, crop, drawn_pool, make_pool, photograph_pool
+from textblocks_gen.backgrounds.pool import (
+    Grounds,
+    Pool,
+    crop,
+    drawn_pool,
+    make_pool,
+    photograph_pool,
+)
+from textblocks_gen.backgrounds.readability import calm_behind
+from textblocks_gen.backgrounds.scenes import SCENES
+from textblocks_gen.backgrounds.textures import TEXTURES
 from textblocks_gen.holdout import SPLITS
-from textblocks_gen.quiet import calm_behind
-from textblocks_gen.scenes import SCENES
-from textblocks_gen.textures import TEXTURES
 
 
 def rng(seed: int = 0) -> np.random.Generator:

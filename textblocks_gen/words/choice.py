@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ivl_shards.errors import UserError
-from textblocks_gen.charset import charset_of, is_in
 from textblocks_gen.holdout import kept, passages
-from textblocks_gen.lexicon import fingerprint_of, load_lexicon, load_text
-from textblocks_gen.profanity import without_profanity
 from textblocks_gen.recipe import TextRecipe
-from textblocks_gen.words import readable_words
+from textblocks_gen.words.filters import charset_of, is_in, without_profanity
+from textblocks_gen.words.lexicon import fingerprint_of, load_lexicon, load_text
+from textblocks_gen.words.spelling import readable_words
 
 
 @dataclass(frozen=True)

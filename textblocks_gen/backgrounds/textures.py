@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from textblocks_gen.noise import Field, Rng, centred, grain, layered, ramp, smooth
+from textblocks_gen.backgrounds.noise import Field, Rng, centred, grain, layered, ramp, smooth
 
 Pixels = NDArray[np.uint8]
 """(H, W, 3), RGB"""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ivl_shards.format.schema import Array
-from textblocks_gen.pixels import BLENDINGS, NORMAL
+from textblocks_gen.effects.pixels import BLENDINGS, NORMAL
 from textblocks_gen.recipe import TextRecipe
 
 # More than any block needs; one call for all, which costs as much as a few numbers.

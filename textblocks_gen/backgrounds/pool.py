@@ -18,12 +18,12 @@ from PIL import Image, ImageOps
 
 from ivl_shards.errors import UserError
 from ivl_shards.photograph import Unreadable, open_photograph, read_bounded
+from textblocks_gen.backgrounds.noise import Rng
+from textblocks_gen.backgrounds.readability import PLACES, Box, Sums, quietest, sum_cells
+from textblocks_gen.backgrounds.scenes import SCENES
+from textblocks_gen.backgrounds.screening import FORMATS, Verdicts, has_ocr
+from textblocks_gen.backgrounds.textures import TEXTURES, Pixels
 from textblocks_gen.holdout import SPLITS, split_of
-from textblocks_gen.noise import Rng
-from textblocks_gen.quiet import PLACES, Box, Sums, quietest, sum_cells
-from textblocks_gen.scenes import SCENES
-from textblocks_gen.screening import FORMATS, Verdicts, has_ocr
-from textblocks_gen.textures import TEXTURES, Pixels
 
 log = logging.getLogger(__name__)
 

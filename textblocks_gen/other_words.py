@@ -3,20 +3,15 @@
 It is drawn and labelled as what it is, and belongs to no step.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ivl_shards.format.schema import Array
-from textblocks_gen.block import Block, set_block
-from textblocks_gen.raster import STRAIGHT, Place
-from textblocks_gen.typeset import Setting
-
-if TYPE_CHECKING:
-    from textblocks_gen.render import Studio
+from textblocks_gen.studio import Studio
+from textblocks_gen.typesetting.block import Block, set_block
+from textblocks_gen.typesetting.raster import STRAIGHT, Place
+from textblocks_gen.typesetting.typeset import Setting
 
 KINDS = ("cut", "distant")
 # Most of them in an image: one of each kind.

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 
 from ivl_shards.format.schema import Array
-from textblocks_gen.effects import Mask
+from textblocks_gen.effects.ink import Mask
 
 Contour = Sequence[tuple[float, float]]
 Shape = list[Contour]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from textblocks_gen.look import ColourDraw
+from textblocks_gen.effects.look import ColourDraw
 
 Colour = tuple[int, int, int]
 # Brightness that is left for text beyond its least contrast where a ground makes room for it.

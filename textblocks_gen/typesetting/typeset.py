@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from ivl_shards.format.schema import Array
-from textblocks_gen.raster import Place, rise
+from textblocks_gen.typesetting.raster import Place, rise
 
 _NEWLINE = 10
 # A line that is too wide is set narrower, down to this much of its width; then it is set smaller.

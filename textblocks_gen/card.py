@@ -7,7 +7,7 @@ from fonts.catalogue import is_catalogue
 from fonts.licences import tally
 from ivl_shards import About, Origin
 from textblocks_gen.recipe import TextRecipe
-from textblocks_gen.studio import Source, usable_faces, words_of
+from textblocks_gen.studio import Inputs, usable_faces, words_of
 
 NAME = "textblocks-gen"
 
@@ -37,9 +37,9 @@ _OWN_GROUNDS = Origin(
 )
 
 
-def about(recipe: TextRecipe, source: Source | None) -> About:
+def about(recipe: TextRecipe, source: Inputs | None) -> About:
     """Title, description, command, limits, and where fonts, words and grounds come from."""
-    source = source or Source()
+    source = source or Inputs()
     drawn = _SCENES if recipe.scenes else _TEXTURES
     origins = (
         _fonts(usable_faces(recipe, source), source),
@@ -50,7 +50,7 @@ def about(recipe: TextRecipe, source: Source | None) -> About:
     return About("Synthetic Text Blocks", description, _command(recipe, source), origins, LIMITS)
 
 
-def _words(recipe: TextRecipe, source: Source) -> Origin:
+def _words(recipe: TextRecipe, source: Inputs) -> Origin:
     """Where the words are from, and how many are left out."""
     where, licence = _TEXT if source.text else _OWN_WORDS if source.lexicon else _WORDS
     if recipe.unfiltered:
@@ -67,7 +67,7 @@ def _held_out(recipe: TextRecipe) -> str:
     return f"The {kinds} of this split ({recipe.split}) do not occur in the other splits."
 
 
-def _command(recipe: TextRecipe, source: Source) -> str:
+def _command(recipe: TextRecipe, source: Inputs) -> str:
     return shlex.join(
         [
             NAME,
@@ -81,7 +81,7 @@ def _command(recipe: TextRecipe, source: Source) -> str:
     )
 
 
-def _fonts(faces: tuple[Face, ...], source: Source) -> Origin:
+def _fonts(faces: tuple[Face, ...], source: Inputs) -> Origin:
     if is_catalogue(faces[0].path.parent):
         where = "the toolkit's catalogue (`ivl-fonts install`)"
     elif source.fonts:

@@ -8,11 +8,11 @@ import numpy as np
 from numba import njit
 
 from ivl_shards.format.schema import Array
-from textblocks_gen.look import Faces, Look
+from textblocks_gen.effects.look import Faces, Look
 from textblocks_gen.recipe import GAPS, NARROWEST, TALLEST, WIDEST, TextRecipe, room_needed
-from textblocks_gen.typeface import Typefaces
-from textblocks_gen.typeset import Metrics, Setting, set_page
-from textblocks_gen.words import set_case, set_words
+from textblocks_gen.typesetting.typeface import Typefaces
+from textblocks_gen.typesetting.typeset import Metrics, Setting, set_page
+from textblocks_gen.words.spelling import set_case, set_words
 
 # How often the words of a line are drawn until they fit.
 _TRIES = 12

@@ -1,4 +1,4 @@
-"""About the crops: what their card says, and whose images they are cut from."""
+"""Card: what the dataset card of crops says, with the origin of the images."""
 
 import shlex
 from dataclasses import replace
@@ -14,11 +14,11 @@ LICENCE = "DOTA: academic use only, no commercial use"
 DESCRIPTION = (
     "Square crops of aerial photographs with a known number of objects of the class {category}, to "
     "be counted one by one. Each sample carries the spatial memory of an ideal counter at every "
-    "step: gaussian peaks at the centres of the objects counted so far. Made to ask whether a "
+    "step: gaussian peaks at the centres of the objects counted so far. It asks whether a "
     "model trained on few objects still counts many."
 )
 LIMITS = (
-    "DOTA's labels are taken at their word: an object that they miss is not counted.",
+    "DOTA's labels are trusted: an object that they miss is not counted.",
     "Crops of one image share its light, ground and kind of objects, and may overlap up to the "
     "recipe's `overlap`: they are fewer independent images than samples.",
     "Counts for which the images held too few windows have fewer samples than were asked for.",
@@ -36,7 +36,7 @@ _CITE = """\
 
 
 def about(recipe: DotaRecipe, source: Any) -> About:
-    """Title, description, command, limits, and DOTA as the origin of the images."""
+    """Return what the card of a dataset says, with DOTA as the origin of the images."""
     asked = replace(recipe, total=recipe.asked or recipe.total)
     command = [NAME, *asked.options(), "--root", "DOTA"]
     images = Origin(

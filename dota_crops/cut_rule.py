@@ -1,4 +1,4 @@
-"""Rule: which objects are in a window, and whether it cuts one."""
+"""Cut rule: which objects are in a window, and whether it cuts one."""
 
 import re
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _TOLERANCE = 1e-9
 
 
 def parse_cut(text: str) -> tuple[str, float]:
-    """Name and threshold of a cut rule.
+    """Parse a cut rule into its name and threshold.
 
     >>> parse_cut("keep>=0.7")
     ('keep', 0.7)
@@ -33,7 +33,7 @@ def parse_cut(text: str) -> tuple[str, float]:
 
 
 def overlaps(polygons: Array, windows: Array) -> tuple[Array, Array, Array]:
-    """Which objects (n polygons) have a part in which windows (m, 4), and how large a part.
+    """Return which objects (n polygons) overlap which windows (m, 4), and by how much.
 
     Returns three arrays of one length: index of the window, of the object, and the share of
     its area that is inside, above 0 and at most 1. Touching edges do not count.
@@ -53,7 +53,7 @@ def overlaps(polygons: Array, windows: Array) -> tuple[Array, Array, Array]:
 
 
 def contains(windows: Array, boxes: Array) -> Array:
-    """Whether each box (n, 4) lies wholly in the window (n, 4) beside it."""
+    """Tell whether each box (n, 4) lies wholly in the window (n, 4) beside it."""
     return np.asarray(
         (boxes[:, 0] >= windows[:, 0])
         & (boxes[:, 1] >= windows[:, 1])
@@ -64,20 +64,20 @@ def contains(windows: Array, boxes: Array) -> Array:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a rule says of windows: pairs of a window and an object that counts in it, sorted by
-    window, and which windows (m,) are forbidden."""
+    """The result of a rule: pairs of a window and an object that counts in it, sorted by window,
+    and which windows (m,) are forbidden."""
 
     window: Array
     thing: Array
     forbidden: Array
 
     def counts(self) -> Array:
-        """Objects in each window (m,); -1 where it is forbidden."""
+        """Return the number of objects in each window (m,); -1 where it is forbidden."""
         counts = np.bincount(self.window, minlength=len(self.forbidden))
         return np.where(self.forbidden, -1, counts)
 
     def members(self, k: int) -> Array:
-        """Indices of the objects that count in one window."""
+        """Return the indices of the objects that count in one window."""
         return np.asarray(self.thing[self.window == k])
 
 

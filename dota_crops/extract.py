@@ -23,7 +23,7 @@ _REDUCING_GAP = 2.0
 
 
 def schema(recipe: DotaRecipe) -> Schema:
-    """The fields of a dataset."""
+    """Return the fields of a dataset."""
     most = max(1, *recipe.counts)  # loaders refuse an axis of length 0
     of_objects: dict[str, Any] = {"counted_by": "object_count"}
     source = "pixels of the source image"
@@ -77,12 +77,12 @@ def schema(recipe: DotaRecipe) -> Schema:
 
 
 def size(recipe: DotaRecipe) -> tuple[int, int]:
-    """Height and width of the images."""
+    """Return height and width of the images."""
     return recipe.size, recipe.size
 
 
 def start(recipe: DotaRecipe, source: PlannedCrops) -> Callable[[int], Sample]:
-    """The function from a row of the dataset to its sample.
+    """Return the function from a row of the dataset to its sample.
 
     Rows are grouped by image, so holding the last picture means decoding each once.
     """
@@ -100,7 +100,7 @@ def start(recipe: DotaRecipe, source: PlannedCrops) -> Callable[[int], Sample]:
 
 
 def extract(recipe: DotaRecipe, scene: Scene, crop: Crop, picture: Picture) -> Sample:
-    """One sample."""
+    """Cut one sample out of an image."""
     window = np.array([crop.window])
     pixels = picture.window(*crop.window)
     if pixels.shape[:2] != (crop.window[3] - crop.window[1], crop.window[2] - crop.window[0]):
@@ -137,7 +137,7 @@ def extract(recipe: DotaRecipe, scene: Scene, crop: Crop, picture: Picture) -> S
 
 
 def resized(pixels: Array, size: int) -> Array:
-    """A square window (s, s, 3) as a crop (size, size, 3)."""
+    """Resize a square window (s, s, 3) to a crop (size, size, 3)."""
     side = len(pixels)
     if side == size:
         return pixels
@@ -147,12 +147,12 @@ def resized(pixels: Array, size: int) -> Array:
 
 
 def turned(pixels: Array, turn: int) -> Array:
-    """Mirrored left to right if the turn is 4 or more, then turned anticlockwise."""
+    """Mirror pixels left to right if the turn is 4 or more, then turn them anticlockwise."""
     return np.rot90(pixels[:, ::-1] if turn >= 4 else pixels, turn % 4)
 
 
 def _turned_points(points: Array, turn: int, size: int) -> Array:
-    """Points (…, 2) of a square image where `turned` puts them."""
+    """Return where `turned` puts points (…, 2) of a square image."""
     x, y = points[..., 0], points[..., 1]
     if turn >= 4:
         x = size - x

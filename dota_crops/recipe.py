@@ -30,7 +30,7 @@ class DotaRecipe(Recipe):
     category: str = knob("plane", "Class of the objects.", choices=CATEGORIES, metavar="CLASS")
     # The paper trains on 100.
     images: int | None = knob(
-        None, "Greatest number of source images, drawn by the seed; all by default.", 1, type_=int
+        None, "Maximum number of source images, drawn by the seed; all by default.", 1, type_=int
     )
     # The paper's size.
     size: int = knob(128, "Height and width of a crop.", 16, _LARGEST_CROP, unit="pixels")
@@ -43,7 +43,7 @@ class DotaRecipe(Recipe):
     # Chosen by eye: at 8 planes are small but clear, at 6 those on ships' decks are lost.
     smallest: float = knob(
         8.0,
-        "Least size of an object (the square root of its area).",
+        "Minimum size of an object (the square root of its area).",
         1,
         _LARGEST_CROP,
         unit="crop pixels",
@@ -51,19 +51,19 @@ class DotaRecipe(Recipe):
     # Labels are drawn by hand, and a wing may reach beyond its quad.
     margin: float = knob(
         1.0,
-        "Least distance between the edge and any object, inside or outside; for --cut reject.",
+        "Minimum distance between the edge and any object, inside or outside; for --cut reject.",
         0,
         _LARGEST_CROP / 4,
         unit="crop pixels",
     )
     # 1 never enlarges; beyond 1.5 a crop is a blur.
-    zoom: float = knob(1.0, "Greatest enlargement of a window.", 0.05, 16)
+    zoom: float = knob(1.0, "Maximum enlargement of a window.", 0.05, 16)
     # Bounds how much of a huge image is in memory.
-    largest: int = knob(4096, "Largest side of a window.", 1, 65_536, unit="source pixels")
+    largest: int = knob(4096, "Maximum side of a window.", 1, 65_536, unit="source pixels")
     # See the table in docs/DOTA.md: below 0.75 high counts give few crops; above they look alike.
     overlap: float = knob(
         0.75,
-        "Greatest part of the smaller of two windows of one image and count that the other may "
+        "Maximum part of the smaller of two windows of one image and count that the other may "
         "cover.",
         0,
         1,

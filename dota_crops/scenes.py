@@ -81,7 +81,7 @@ def _image_folders(root: Path, split: str) -> list[Path]:
 
 
 def _label_folders(root: Path, split: str) -> list[Path]:
-    """DOTA's own names, then those of copies that keep splits below the kinds of files."""
+    """Return DOTA's own folder names, then those of copies that are sorted differently."""
     names = [f"labelTxt{version}" for version in _VERSIONS]
     beside = [root / split / name for name in names]
     below = [root / name / split for name in names]
@@ -89,7 +89,7 @@ def _label_folders(root: Path, split: str) -> list[Path]:
 
 
 def _files(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
-    """Files at any depth: the archives of DOTA unpack into folders of their own."""
+    """Yield files at any depth: the archives of DOTA unpack into folders of their own."""
     for path in sorted(folder.rglob("*")):
         inner = path.relative_to(folder).parent
         upright = any(word in part.lower() for part in inner.parts for word in _UPRIGHT)
@@ -115,7 +115,7 @@ def _by_stem(files: Iterator[Path], complaints: list[Complaint]) -> dict[str, Pa
 
 
 def _name_fault(name: str) -> str:
-    """Why a crop could not refer to a file by its name; "" if it can."""
+    """Return why a crop could not refer to a file by its name; "" if it can."""
     try:
         fits = len(name.encode()) <= LONGEST_NAME
     except UnicodeEncodeError:  # bytes that are no text, as Linux allows
@@ -129,14 +129,14 @@ def _not_found(root: Path, split: str, no_images: bool) -> str:
     what = "images (png, jpg, tif)" if no_images else "labels (txt)"
     state = "" if root.is_dir() else ", which does not exist"
     return (
-        f"no {what} of the split '{split}' in {root}{state}: looked for {looked}; DOTA is to be "
-        f"had at {HOME}; say where it is with --root or DOTA_ROOT"
+        f"no {what} of the split '{split}' in {root}{state}: looked for {looked}; download DOTA "
+        f"from {HOME}, and give its folder with --root or DOTA_ROOT"
     )
 
 
 @dataclass(frozen=True)
 class Scene:
-    """All that is known of an image without looking at its pixels. Lengths: source pixels."""
+    """What is known about an image without decoding it. Lengths are in source pixels."""
 
     path: Path
     height: int
@@ -147,9 +147,9 @@ class Scene:
     difficult: Array
     """(n,) uint8."""
     lines: Array
-    """(n,) int32: where in the label file each object stands."""
+    """(n,) int32: line of each object in the label file."""
     doubts: Array
-    """(m, 4) float64 boxes where an object may be that the labels do not tell."""
+    """(m, 4) float64 boxes in which there may be an object that the labels do not describe."""
     fingerprint: bytes
     """SHA-256 of the image's name and content and of its labels."""
 
@@ -170,7 +170,7 @@ class Scene:
 
     @property
     def name(self) -> str:
-        """By which crops refer to the image."""
+        """Name of the image file, by which crops refer to it."""
         return self.path.name
 
 
@@ -233,7 +233,7 @@ _LEAVES = "leaves the image (it counts as cut)"
 
 
 def _place(thing: Labelled, height: int, width: int) -> str:
-    """What is wrong with where an object lies, if anything is."""
+    """Return what is wrong with where an object lies; "" if nothing is."""
     xs, ys = thing.quad[0::2], thing.quad[1::2]
     if max(xs) <= 0 or max(ys) <= 0 or min(xs) >= width or min(ys) >= height:
         return _OUTSIDE

@@ -1,4 +1,4 @@
-"""About the ICDAR blocks: what their card says, and whose photographs they are cut from."""
+"""Card: what the dataset card of the ICDAR blocks says, with the origin of the photographs."""
 
 import shlex
 from typing import Any
@@ -14,7 +14,7 @@ LICENCE = "ICDAR 2013 Focused Scene Text, for research; see https://rrc.cvc.uab.
 DESCRIPTION = (
     "Blocks of text of one and more lines, cut from the photographs of ICDAR 2013 Focused Scene "
     "Text, to be read line by line. Each sample carries the spatial memory of an ideal reader at "
-    "every step: the boxes of the lines read so far. Made to ask whether a model trained on few "
+    "every step: the boxes of the lines read so far. It asks whether a model trained on few "
     "lines reads many in real photographs."
 )
 LIMITS = (
@@ -38,7 +38,7 @@ _CITE = """\
 
 
 def about(recipe: IcdarRecipe, source: Any) -> About:
-    """Title, description, command, limits, and ICDAR 2013 as the origin of the photographs."""
+    """Return what the card of a dataset says, with ICDAR 2013 as the origin of the photographs."""
     command = [
         *(NAME, "--root", "ICDAR2013", "--split", recipe.split, *_rule(recipe.rule)),
         *changed_options(recipe),

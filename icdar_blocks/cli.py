@@ -40,7 +40,7 @@ _PATH = click.Path(path_type=Path)
     type=click.Choice(list(SPLITS)),
     default="test",
     show_default=True,
-    help="ICDAR's own.",
+    help="Split of ICDAR 2013.",
 )
 @click.option(
     "--rule",
@@ -82,9 +82,9 @@ def cli(
     dense_memory: bool,
     **options: Any,
 ) -> None:
-    """Cut the text blocks out of the scenes of ICDAR 2013.
+    """Cut text blocks out of the scenes of ICDAR 2013.
 
-    Without OUT it only counts them, for which the ground truth is enough.
+    Without OUT it only counts them, which needs the ground truth alone.
     """
     rule = choose(RULES[rule_name], choices)
     knobs = take_knobs(IcdarRecipe, options)
@@ -94,7 +94,7 @@ def cli(
         click.echo(_to_json(_describe(group(parse_boxes(_read(words), str(words)), rule))))
         return
     assert root is not None
-    require(not (only_group and out), "--group writes no dataset: leave OUT away")
+    require(not (only_group and out), "--group writes no dataset: give no OUT")
     require(sheet is None or out is not None, "--sheet shows a dataset: give OUT")
     grouped = group_split(root, split, rule)
     if only_group:
@@ -138,7 +138,7 @@ def _report(grouped: Grouped, rule: Rule | str) -> str:
 
 
 def _describe(blocks: list[Block] | tuple[Block, ...]) -> dict[str, Any]:
-    """Blocks, their lines and words as JSON has them."""
+    """Return blocks, their lines and words as plain values for JSON."""
     return {
         "blocks": [
             {
@@ -177,5 +177,5 @@ def _write(path: Path, write: Callable[[], object]) -> None:
 
 
 def main() -> None:
-    """Entry point of `icdar-blocks`."""
+    """Run `icdar-blocks`."""
     run(cli, "icdar-blocks")

@@ -18,7 +18,7 @@ from ivl_shards.format.schema import Array
 
 
 def schema(recipe: IcdarRecipe) -> Schema:
-    """The fields of a dataset; lengths are padded to the longest that occurs."""
+    """Return the fields of a dataset; lengths are padded to the longest that occurs."""
     lines, words = max(recipe.counts), recipe.most_words
     by_line: Any = {"counted_by": "line_count"}
     by_word: Any = {"counted_by": "word_count"}
@@ -99,12 +99,12 @@ def schema(recipe: IcdarRecipe) -> Schema:
 
 
 def size(recipe: IcdarRecipe) -> tuple[int, int]:
-    """Height and width of the largest image."""
+    """Return height and width of the largest image."""
     return recipe.largest
 
 
 def start(recipe: IcdarRecipe, source: PlannedBlocks) -> Callable[[int], Sample]:
-    """The function from a row of the dataset to its sample."""
+    """Return the function from a row of the dataset to its sample."""
     images = Archive(source.images)
 
     @lru_cache(maxsize=1)  # the blocks of a scene follow each other
@@ -119,7 +119,7 @@ def start(recipe: IcdarRecipe, source: PlannedBlocks) -> Callable[[int], Sample]
 
 
 def make_sample(recipe: IcdarRecipe, cut: Cut, scene: Array) -> Sample:
-    """One block out of the pixels of its scene."""
+    """Cut one block out of the pixels of its scene."""
     pixels = cut.crop.cut(scene)
     line_boxes = [cut.crop.place(line.box) for line in cut.block]
     words = cut.block.words
@@ -147,7 +147,7 @@ def make_sample(recipe: IcdarRecipe, cut: Cut, scene: Array) -> Sample:
 
 
 def encode(pixels: Array, quality: int) -> Array:
-    """RGB pixels as the bytes of a JPEG file."""
+    """Encode RGB pixels as the bytes of a JPEG file."""
     ordered = cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR)
     _, data = cv2.imencode(".jpg", ordered, [cv2.IMWRITE_JPEG_QUALITY, quality])
     return np.asarray(data, np.uint8).reshape(-1)

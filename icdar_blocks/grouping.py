@@ -20,7 +20,7 @@ AnyWord = Word | Sequence[object]
 
 
 def group(words: Iterable[AnyWord], rule: Rule = PUBLISHED) -> list[Block]:
-    """Blocks of lines of words, all in reading order.
+    """Group words into blocks of lines, all in reading order.
 
     Words are `Word`s or plain tuples (x0, y0, x1, y1) or (x0, y0, x1, y1, text).
 
@@ -88,7 +88,7 @@ def _box_links(boxes: Array, rule: Rule) -> Links:
 
 
 def _components(many: int, links: Links) -> list[list[int]]:
-    """Numbers 0 … many - 1 in groups that hang together."""
+    """Return the numbers 0 … many - 1 in connected components."""
     label = np.arange(many)
     for i, others in links:
         # As arrays: boxes that all lie on each other have millions of links.
@@ -120,7 +120,7 @@ _STEEPEST = Fraction(36, 100)
 
 
 def ordered_block(lines: Iterable[Line]) -> Block:
-    """The lines of a block, and the words of each, in reading order."""
+    """Return the lines of a block, and the words of each, in reading order."""
     read = sorted(Line(sorted(line, key=_across)) for line in lines)
     slope = _slope(read)
     levels = {k: _level(line, slope) for k, line in enumerate(read)}
@@ -135,7 +135,7 @@ def ordered_block(lines: Iterable[Line]) -> Block:
 
 
 def ordered_blocks(blocks: Iterable[Block]) -> list[Block]:
-    """The blocks of a scene by their upper edge, then from the left."""
+    """Sort the blocks of a scene by their upper edge, then from the left."""
     return sorted(blocks, key=lambda block: (block.box[1], block.box[0], block))
 
 
@@ -149,7 +149,7 @@ def _middle(word: Word) -> tuple[Fraction, Fraction]:
 
 
 def _slope(lines: list[Line]) -> Fraction:
-    """Slope common to all lines: least squares over the middles of their words."""
+    """Return the slope common to all lines: least squares over the middles of their words."""
     along = square = Fraction(0)
     for line in lines:
         middles = [_middle(word) for word in line]
@@ -161,13 +161,13 @@ def _slope(lines: list[Line]) -> Fraction:
 
 
 def _level(line: Line, slope: Fraction) -> Fraction:
-    """Height of the line's middle, had the block no slant."""
+    """Return the height of the line's middle if the block had no slant."""
     middles = [_middle(word) for word in line]
     return sum((y - slope * x for x, y in middles), Fraction(0)) / len(middles)
 
 
 def _beside(lines: list[Line], levels: dict[int, Fraction], a: int, b: int) -> bool:
-    """Whether two lines stand at one height, one clear of the other."""
+    """Tell whether two lines stand at one height, one clear of the other."""
     (ax0, _, ax1, _), (bx0, _, bx1, _) = lines[a].box, lines[b].box
     least = min(word.height for k in (a, b) for word in lines[k])
     return (ax1 <= bx0 or bx1 <= ax0) and 2 * abs(levels[a] - levels[b]) <= Fraction(least)

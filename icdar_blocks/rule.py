@@ -36,12 +36,12 @@ class Rule:
     )
     rise: float = knob(
         0.5,
-        "Greatest vertical distance of linked words over the smaller height; the paper's half.",
+        "Maximum vertical distance of linked words over the smaller height; the paper's half.",
         option="--choice rise=",
     )
     reach: float = knob(
         3.0,
-        "Greatest horizontal distance of linked words over the smaller height; the paper's three.",
+        "Maximum horizontal distance of linked words over the smaller height; the paper's three.",
         option="--choice reach=",
     )
     growth: float = knob(
@@ -67,7 +67,7 @@ class Rule:
         option="--choice of=",
     )
     share: float = knob(
-        1 / 3, "Least intersection over that area; the paper's third.", option="--choice share="
+        1 / 3, "Minimum intersection over that area; the paper's third.", option="--choice share="
     )
     repeated: bool = knob(
         True,

@@ -32,14 +32,14 @@ _OPEN: dict[str, tuple[Any, ...]] = {
 
 
 def readings() -> Iterator[Rule]:
-    """Every way to read the sentence."""
+    """Yield every way to read the sentence."""
     for values in product(*_OPEN.values()):
         choices: dict[str, Any] = dict(zip(_OPEN, values, strict=True))
         yield replace(LITERAL, **choices)
 
 
 def count_readings(split: Split, rules: Iterable[Rule]) -> dict[Rule, Table]:
-    """The table that each reading gives."""
+    """Return the table that each reading gives."""
 
     # Most readings differ only in what comes after the lines, or after the blocks.
     @cache
@@ -60,13 +60,13 @@ _WIDTHS = (10, 12, 8, 18, 10, 9)
 
 
 def format_head() -> str:
-    """What stands above the rows."""
+    """Return the head of the table of readings."""
     columns = [*range(1, MOST + 1), f"{MOST + 1}+"]
     return _padded(_HEAD) + "".join(f"{n:>8}" for n in columns) + "  off by"
 
 
 def format_row(rule: Rule, table: Table) -> str:
-    """One reading: its choices, its table, and how far that is from the paper's."""
+    """Return a row: the choices of a reading, its table, and its distance from the paper's."""
     merging = "repeated" if rule.repeated else "once"
     area = f"{rule.of} {rule.area}"
     choices = (rule.vertical, rule.horizontal, f"×{rule.growth:g}", area, merging, rule.counted)

@@ -25,7 +25,7 @@ __all__ = ["TEXT", "Inputs", "TextRecipe", "complete", "generate", "start", "str
 
 
 def start(recipe: TextRecipe, source: Inputs | None) -> Callable[[int], Sample]:
-    """The function from a row of the dataset to its sample."""
+    """Return the function from a row of the dataset to its sample."""
     studio, canvas = open_studio(recipe, source or Inputs()), Canvas(recipe)
     draws = Draws(NAME, recipe.seed, recipe.split)
 
@@ -51,12 +51,12 @@ TEXT = Generator(
 def generate(
     recipe: TextRecipe, out: Path | str, source: Inputs | None = None, **options: Any
 ) -> Made:
-    """Make the dataset; `ivl_shards.generate` has the options (workers, dask, overwrite …)."""
+    """Generate a dataset; for the options (workers, dask, …) see `ivl_shards.generate`."""
     source = source or Inputs()
     return ivl_shards.generate(TEXT, complete(recipe, source), out, source=source, **options)
 
 
 def stream(recipe: TextRecipe, source: Inputs | None = None) -> Stream:
-    """Samples without files and without end; `ivl_shards.generation.stream.Stream` says more."""
+    """Return the samples of a dataset one by one, without files and without end."""
     source = source or Inputs()
     return Stream(TEXT, complete(recipe, source), source)

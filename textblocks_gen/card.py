@@ -1,4 +1,4 @@
-"""About the text blocks: what their card says, and whose fonts, words and grounds they show."""
+"""Card: what the dataset card of text blocks says, with the origin of all that they show."""
 
 import shlex
 
@@ -14,14 +14,14 @@ NAME = "textblocks-gen"
 DESCRIPTION = (
     "Blocks of several lines of printed words in many typefaces, slightly turned and seen in "
     "perspective, on textures or photographs, to be read line by line. Each sample carries the "
-    "spatial memory of an ideal reader at every step: the quads of the lines read so far. Made to "
-    "ask whether a model trained on few lines still reads many."
+    "spatial memory of an ideal reader at every step: the quads of the lines read so far. It "
+    "asks whether a model trained on few lines still reads many."
 )
 LIMITS = (
     "Rendered text: it is cleaner and more regular than text in photographs.",
     "Lines are random words, without grammar or meaning.",
     "One character, one glyph: no ligatures, and no scripts that join their letters.",
-    "Text always stands out from its ground and lies wholly within the image.",
+    "Text always stands out from its background and lies wholly within the image.",
     "The paper gives no image size and not all of its rendering; the recipe holds what was chosen.",
 )
 _WORDS = (
@@ -30,15 +30,15 @@ _WORDS = (
 )
 _OWN_WORDS = ("a list of the maker's own (`--lexicon`)", "the list's")
 _TEXT = ("a running text of the maker's own (`--text`)", "the text's")
-_TEXTURES = Origin("grounds", "textures that the generator draws itself", "CC0-1.0")
-_SCENES = Origin("grounds", "textures and scenes that the generator draws itself", "CC0-1.0")
+_TEXTURES = Origin("backgrounds", "textures that the generator draws itself", "CC0-1.0")
+_SCENES = Origin("backgrounds", "textures and scenes that the generator draws itself", "CC0-1.0")
 _OWN_GROUNDS = Origin(
-    "grounds", "photographs of the maker's own (`--backgrounds`)", "the photographs'"
+    "backgrounds", "photographs of the maker's own (`--backgrounds`)", "the photographs'"
 )
 
 
 def about(recipe: TextRecipe, source: Inputs | None) -> About:
-    """Title, description, command, limits, and where fonts, words and grounds come from."""
+    """Return what the card of a dataset says, with the origin of fonts, words and backgrounds."""
     source = source or Inputs()
     drawn = _SCENES if recipe.scenes else _TEXTURES
     origins = (
@@ -51,7 +51,7 @@ def about(recipe: TextRecipe, source: Inputs | None) -> About:
 
 
 def _words(recipe: TextRecipe, source: Inputs) -> Origin:
-    """Where the words are from, and how many are left out."""
+    """Return the origin of the words, and how many are left out."""
     where, licence = _TEXT if source.text else _OWN_WORDS if source.lexicon else _WORDS
     if recipe.unfiltered:
         return Origin("words", f"{where}; slurs and profanity are not left out", licence)
@@ -72,7 +72,7 @@ def _command(recipe: TextRecipe, source: Inputs) -> str:
         [
             NAME,
             *recipe.options("--lines", line_height=recipe.default_heights()),
-            # Placeholders: where things lie on the maker's machine is nobody's business.
+            # Placeholders: paths of the maker's machine are private.
             *(("--fonts", "FONTS") if source.fonts else ()),
             *(("--lexicon", "WORDS.txt") if source.lexicon else ()),
             *(("--text", "TEXT.txt") if source.text else ()),

@@ -44,7 +44,7 @@ def cli(
     preview: Path | None,
     **options: Any,
 ) -> None:
-    """Make blocks of several lines of text on textures or photographs."""
+    """Generate blocks of several lines of text on textures or photographs."""
     logging.basicConfig(format="%(message)s", level=logging.ERROR if options["quiet"] else None)
     knobs = take_knobs(TextRecipe, options)
     shared = {name: options.pop(name) for name in ("seed", "split", "dense_memory")}
@@ -60,5 +60,5 @@ def cli(
 
 
 def main() -> None:
-    """Entry point of `textblocks-gen`."""
+    """Run `textblocks-gen`."""
     run(cli, "textblocks-gen")

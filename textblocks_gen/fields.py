@@ -13,7 +13,7 @@ from textblocks_gen.words.spelling import OTHER_TEXT, line_bytes
 
 
 def schema(recipe: TextRecipe) -> Schema:
-    """The fields, as docs/TEXTBLOCKS.md lists them."""
+    """Return the fields of a dataset, as docs/TEXTBLOCKS.md lists them."""
     lines = max(recipe.counts)
     words = lines * recipe.words[1]
     text = f"S{line_bytes(recipe)}"
@@ -129,5 +129,5 @@ def schema(recipe: TextRecipe) -> Schema:
 
 
 def size(recipe: TextRecipe) -> tuple[int, int]:
-    """Height and width of the images."""
+    """Return height and width of the images."""
     return recipe.height, recipe.width

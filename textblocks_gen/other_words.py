@@ -1,4 +1,4 @@
-"""Others: text beside the block that is not to be read, because it is cut off or far away.
+"""Other words: text beside the block that is not to be read, because it is cut off or far away.
 
 It is drawn and labelled as what it is, and belongs to no step.
 """

@@ -1,4 +1,4 @@
-"""Render: the function from a recipe and random numbers to a block of text on a ground."""
+"""Render: the function from a recipe and random numbers to a block of text on a background."""
 
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ _REACH = 4
 
 
 class Canvas:
-    """Buffers that are drawn on and used again. Each thread needs its own."""
+    """Reusable buffers for rendering. Each thread needs its own."""
 
     def __init__(self, recipe: TextRecipe) -> None:
         self.area = empty_area(recipe.height, recipe.width)

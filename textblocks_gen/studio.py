@@ -1,4 +1,4 @@
-"""Studio: fonts, words and grounds, found on this machine and opened for rendering."""
+"""Studio: fonts, words and backgrounds, found on this machine and opened for rendering."""
 
 import logging
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import numpy as np
 from fonts import Face, fingerprint, load
 from ivl_shards import UserError
 from ivl_shards.format.schema import Array
-from textblocks_gen.backgrounds.pool import Grounds, Pool, make_pool
+from textblocks_gen.backgrounds.pool import Pool, PoolRecipe, make_pool
 from textblocks_gen.effects.camera import Darkroom, open_darkroom
 from textblocks_gen.effects.look import Faces
 from textblocks_gen.holdout import kept
@@ -38,15 +38,15 @@ class Studio:
     lettering: Lettering
     vocabulary: Vocabulary
     pool: Pool
-    """Its images in BGR, OpenCV's order, so that samples need not be turned to be encoded."""
+    """Its images in BGR, OpenCV's order, so that samples need not be converted to be encoded."""
     textures: tuple[Array, ...]
-    """Grey, for letters."""
+    """Grey textures for letters."""
     darkroom: Darkroom
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Where fonts, words and grounds are; None stands for the default of each."""
+    """Where fonts, words and backgrounds are; None stands for the default of each."""
 
     fonts: Path | None = None
     lexicon: Path | None = None
@@ -56,20 +56,20 @@ class Inputs:
 
 
 def complete(recipe: TextRecipe, source: Inputs) -> TextRecipe:
-    """The recipe with the fingerprints of what it draws from: equal recipes, equal content."""
-    grounds = _grounds(recipe, source)
+    """Return the recipe with the fingerprints of its inputs: equal recipes, equal content."""
+    wanted = _pool_recipe(recipe, source)
     return replace(
         recipe,
         fonts=fingerprint(usable_faces(recipe, source)),
         lexicon=words_of(recipe, source).fingerprint,
-        # Textures and scenes are told by their recipe; they need not be drawn for that.
-        backgrounds=(_pool(grounds) if grounds.folder else grounds).fingerprint,
+        # The recipe of textures and scenes identifies them; they need not be drawn for that.
+        backgrounds=(_pool(wanted) if wanted.folder else wanted).fingerprint,
     )
 
 
 @lru_cache(maxsize=2)
 def open_studio(recipe: TextRecipe, source: Inputs) -> Studio:
-    """Everything that rendering needs, once a process."""
+    """Open everything that rendering needs, once a process."""
     if complete(recipe, source) != recipe:
         raise UserError(
             "fonts, words or backgrounds here are not those of the recipe: all machines of a "
@@ -80,7 +80,7 @@ def open_studio(recipe: TextRecipe, source: Inputs) -> Studio:
     characters = characters_needed(recipe, words)
     typefaces = load_typefaces(faces, characters, _outline_size(recipe))
     index = character_index(characters)
-    pool = _turned(_pool(_grounds(recipe, source)))
+    pool = _turned(_pool(_pool_recipe(recipe, source)))
     return Studio(
         recipe=recipe,
         lettering=Lettering(
@@ -122,7 +122,7 @@ def _both_cases(words: Sequence[str]) -> tuple[str, str]:
 
 
 def _mean_widths(advance: Array, characters: str, text: str) -> Array:
-    """Mean width of the letters of a text in each face, (F,), in em.
+    """Return the mean width of the letters of a text in each face, (F,), in em.
 
     Summed one letter after the other: a matrix product may round differently elsewhere.
     """
@@ -133,7 +133,7 @@ def _mean_widths(advance: Array, characters: str, text: str) -> Array:
 
 
 def _textures(recipe: TextRecipe, images: Sequence[Array]) -> tuple[Array, ...]:
-    """Textures for letters: pieces of images in grey, with full contrast."""
+    """Return textures for letters: pieces of images in grey, with full contrast."""
     found = []
     for image in images[: _TEXTURES if recipe.texture else 1]:
         grey = cv2.cvtColor(image[: recipe.height, : recipe.width], cv2.COLOR_BGR2GRAY)
@@ -143,13 +143,13 @@ def _textures(recipe: TextRecipe, images: Sequence[Array]) -> tuple[Array, ...]:
 
 
 def _turned(pool: Pool) -> Pool:
-    """The pool with its images in BGR."""
+    """Return the pool with its images in BGR."""
     images = tuple(cv2.cvtColor(image, cv2.COLOR_RGB2BGR) for image in pool.images)
     return replace(pool, images=images)
 
 
-def _grounds(recipe: TextRecipe, source: Inputs) -> Grounds:
-    return Grounds(
+def _pool_recipe(recipe: TextRecipe, source: Inputs) -> PoolRecipe:
+    return PoolRecipe(
         recipe.height,
         recipe.width,
         recipe.seed,
@@ -163,17 +163,17 @@ _pool = lru_cache(maxsize=2)(make_pool)
 
 
 def words_of(recipe: TextRecipe, source: Inputs) -> Words:
-    """The words that may be drawn; warns of those that are left out."""
+    """Return the words that may be drawn; warn about those that are left out."""
     return _words(_bare(recipe), source)
 
 
 def usable_faces(recipe: TextRecipe, source: Inputs) -> tuple[Face, ...]:
-    """The faces that have every character that may be drawn."""
+    """Return the faces that have every character that may be drawn."""
     return _usable_faces(_bare(recipe), source)
 
 
 def _bare(recipe: TextRecipe) -> TextRecipe:
-    """The recipe without fingerprints: what it draws from is found only once with it."""
+    """Return the recipe without fingerprints: the key under which its inputs are cached."""
     return replace(recipe, fonts="", lexicon="", backgrounds="")
 
 

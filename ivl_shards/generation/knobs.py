@@ -7,7 +7,7 @@ that declaration.
 >>> @dataclass(frozen=True)
 ... class Rain:
 ...     drops: int = knob(3, "Drops in an image.", 1, 9)
-...     wind: tuple[float, float] = knob((0.0, 0.5), "Least and greatest drift.", 0, 1)
+...     wind: tuple[float, float] = knob((0.0, 0.5), "Minimum and maximum drift.", 0, 1)
 ...     def __post_init__(self) -> None:
 ...         settle(self)
 >>> changed_options(Rain(drops=4))
@@ -143,7 +143,7 @@ class Knob:
     def _number_fault(self, value: Any) -> str:
         values = value if isinstance(value, tuple) else (value,)
         if isinstance(value, tuple) != (self.many > 1) or len(values) != self.many:
-            return "give the least and the greatest number" if self.many > 1 else "give one number"
+            return "give a minimum and a maximum" if self.many > 1 else "give one number"
         if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
             return "must be a number"
         if self.type is int and not all(isinstance(v, int) for v in values):
@@ -153,7 +153,7 @@ class Knob:
         if not all(self.low <= v <= self.high for v in values):
             return f"must be {self.limits}"
         if self.metavar != _IMAGE_SIZE and list(values) != sorted(values):
-            return "the smaller number comes first"
+            return "give the smaller number first"
         return ""
 
     @property
@@ -184,7 +184,7 @@ def knob(
     Parameters
     ----------
     default
-        Its type is the option's: a number, a pair of numbers (least and greatest), a flag or text.
+        Its type is the option's: a number, a pair of numbers (minimum and maximum), a flag or text.
     low, high
         The range that a number must lie in, both ends included.
     option
@@ -289,7 +289,7 @@ def _option(declared: Knob) -> Decorator:
     elif declared.metavar == _IMAGE_SIZE:
         kind = ImageSize()
     elif declared.many > 1:
-        kind, metavar = (declared.type,) * declared.many, "LEAST MOST"
+        kind, metavar = (declared.type,) * declared.many, "MIN MAX"
     elif declared.choices:
         # Not click's own choice: the recipe checks it, with the same message as in Python.
         if metavar:

@@ -11,9 +11,9 @@ from shapes_gen.coloured.render import render, schema, size
 NAME = "shapes-gen coloured"
 
 DESCRIPTION = (
-    "Circles, triangles and squares of random size, colour and position on a plain ground, to be "
-    "counted one by one. Each sample carries the spatial memory of an ideal counter at every step: "
-    "gaussian peaks at the centres of the objects counted so far. Made to ask whether a model "
+    "Circles, triangles and squares of random size, colour and position on a plain background, to "
+    "be counted one by one. Each sample carries the spatial memory of an ideal counter at every "
+    "step: gaussian peaks at the centres of the objects counted so far. It asks whether a model "
     "trained on few objects still counts many."
 )
 LIMITS = (

@@ -24,11 +24,11 @@ class ColouredRecipe(Recipe):
     # Below 1 shapes may overlap a little, as in a crowd, but at 0.9 each stays at least four
     # fifths visible.
     spacing: float = knob(
-        0.9, "Least distance of centres over the sum of radii; at 1 no shapes overlap.", 0.8, 4
+        0.9, "Minimum distance of centres over the sum of radii; at 1 no shapes overlap.", 0.8, 4
     )
     contrast: float = knob(
         150.0,
-        "Least colour distance to the background and to every shape it may touch.",
+        "Minimum colour distance to the background and to every shape it may touch.",
         0,
         250,
         unit="of 765",

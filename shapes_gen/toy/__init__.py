@@ -13,11 +13,11 @@ NAME = "shapes-gen toy"
 DESCRIPTION = (
     "Binary images of small and large squares, triangles and circles in lines, to be read line by "
     "line like text. Each sample carries the spatial memory of an ideal reader at every step: the "
-    "boxes of the lines read so far. Made to ask whether a model trained on few lines still reads "
+    "boxes of the lines read so far. It asks whether a model trained on few lines still reads "
     "many."
 )
 LIMITS = (
-    "Drawn shapes on an empty ground: a model that reads them need not read text.",
+    "Drawn shapes on an empty background: a model that reads them need not read text.",
     "The boxes of two lines never overlap, unlike those of real text.",
     "Images grow with the number of lines; where counts differ they are padded to the largest.",
     "The paper gives no sizes in pixels; those in the recipe are this toolkit's.",

@@ -18,7 +18,7 @@ class ToyRecipe(Recipe):
     cell: int = knob(
         20, "Side of the square in which a shape is placed at random.", 6, 256, unit="pixels"
     )
-    gap: int = knob(4, "Greatest space between the cells of two lines.", 0, 256, unit="pixels")
+    gap: int = knob(4, "Maximum space between the cells of two lines.", 0, 256, unit="pixels")
     margin: int = knob(
         14, "Space on either side, in which the block and its lines move.", 0, 256, unit="pixels"
     )

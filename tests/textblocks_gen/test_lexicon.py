@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ivl_shards import UserError
-from textblocks_gen import lexicon
+from textblocks_gen.words import lexicon
 from textblocks_gen.words.lexicon import load_lexicon
 
 

@@ -16,7 +16,7 @@ Field = NDArray[np.int16]
 
 
 def smooth(rng: Rng, height: int, width: int, cell: int, stretch: int = 1) -> Grey:
-    """Noise whose lumps are about `2 ** cell` pixels high and `stretch` doublings wider."""
+    """Return noise with lumps about `2 ** cell` pixels high and `stretch` doublings wider."""
     rows, columns = (height >> cell) + 3, (width >> (cell + stretch - 1)) + 3
     field = rng.integers(0, 256, (rows, columns), np.uint8)
     for step in range(cell + stretch - 1):
@@ -28,7 +28,7 @@ def smooth(rng: Rng, height: int, width: int, cell: int, stretch: int = 1) -> Gr
 
 
 def layered(rng: Rng, height: int, width: int, coarsest: int, octaves: int) -> Field:
-    """Layers of noise, each half as coarse and half as strong; within about -128 … 127."""
+    """Return layers of noise, each half as coarse and half as strong; about -128 … 127."""
     total = np.zeros((height, width), np.int16)
     for octave in range(octaves):
         layer = centred(smooth(rng, height, width, max(coarsest - octave, 0)))
@@ -37,14 +37,14 @@ def layered(rng: Rng, height: int, width: int, coarsest: int, octaves: int) -> F
 
 
 def grain(rng: Rng, height: int, width: int, strength: int) -> Field:
-    """Independent noise within ± strength in each pixel, humped like a camera's."""
+    """Return independent noise within ± strength in each pixel, humped like a camera's."""
     pairs = rng.integers(0, 256, (2, height, width), np.uint8).astype(np.int16)
     hump: Field = (pairs[0] + pairs[1] - 255) * strength >> 8
     return hump
 
 
 def ramp(rng: Rng, height: int, width: int) -> Field:
-    """A slope of light in a random direction, within -128 … 127."""
+    """Return a slope of light in a random direction, within -128 … 127."""
     across, down = (int(part) for part in rng.integers(-64, 65, 2))
     rows = (np.arange(height) * 256 // height - 128).astype(np.int16)[:, None]
     columns = (np.arange(width) * 256 // width - 128).astype(np.int16)[None, :]
@@ -52,5 +52,5 @@ def ramp(rng: Rng, height: int, width: int) -> Field:
 
 
 def centred(grey: Grey) -> Field:
-    """Noise of 0 … 255 as -128 … 127."""
+    """Return noise of 0 … 255 as -128 … 127."""
     return grey.astype(np.int16) - 128

@@ -1,4 +1,4 @@
-"""Paint: colours, shapes and masks that scenes are drawn with, in whole numbers alone."""
+"""Paint: colours, shapes and masks that scenes are drawn with, in integer arithmetic."""
 
 from collections.abc import Sequence
 
@@ -80,7 +80,7 @@ def place_box(
 
 
 def _within(rng: Rng, room: int, length: int) -> int:
-    """Place a length in a room, nearer to the middle than to the ends."""
+    """Place a length at random within a longer one, nearer to the middle than to the ends."""
     free = max(0, room - length)
     return (pick(rng, 0, free + 1) + pick(rng, 0, free + 1)) // 2
 
@@ -161,7 +161,7 @@ def _area(mask: Grey) -> tuple[slice, slice]:
 
 
 def cast_shadow(image: Pixels, mask: Grey, by: Point, soft: int, dark: int) -> None:
-    """Cast the shadow of a shape: moved, softened, so dark of 255."""
+    """Cast the shadow of a shape: moved, softened, with a darkness of up to 255."""
     moved = np.zeros_like(mask)
     dx, dy = by
     height, width = mask.shape
@@ -190,7 +190,7 @@ def fill_box(image: NDArray[np.uint8], box: Box, colour: Colour | int) -> None:
 
 
 def darken_box(image: Pixels, box: Box, light: int) -> None:
-    """Darken a box to so many 255ths."""
+    """Multiply the brightness of a box by light / 255."""
     left, top, right, bottom = box
     view = image[top:bottom, left:right]
     view[:] = view.astype(np.int32) * light // 255

@@ -1,4 +1,4 @@
-"""Backgrounds: what text lies on, as a pool in memory from which samples take crops.
+"""Pool: images in memory from which samples take crops as their background.
 
 A pool is made once a process: of textures, of textures and drawn scenes, or of a folder of
 photographs. Taking a crop costs some tens of microseconds.
@@ -54,26 +54,26 @@ class Pool:
 
     images: tuple[Pixels, ...]
     fingerprint: str
-    """sha256 that tells what the images are, for a recipe to hold."""
+    """sha256 that identifies the images, stored in recipes."""
     scenes: int = 0
-    """How many of the images, the last ones, are drawn scenes."""
+    """Number of drawn scenes, which are the last of the images."""
 
     @cached_property
     def sums(self) -> tuple[Sums, ...]:
-        """What is needed to find quiet places, for each image."""
+        """Running sums of each image, which find quiet places."""
         return tuple(sum_cells(image) for image in self.images)
 
 
 @dataclass(frozen=True)
-class Grounds:
-    """What a pool is made of; equal grounds give equal pools."""
+class PoolRecipe:
+    """What a pool is made of; equal recipes give equal pools."""
 
     height: int
-    """Of the canvas in pixels."""
+    """Height of the canvas in pixels."""
     width: int
     seed: int = 0
     folder: Path | None = None
-    """Of photographs; None for textures and scenes."""
+    """Folder of photographs; None for textures and scenes."""
     scenes: bool = False
     """Whether there are drawn scenes beside the textures."""
     split: str = ""
@@ -90,50 +90,50 @@ class Grounds:
         return hashlib.sha256(name.encode()).hexdigest()
 
 
-def make_pool(grounds: Grounds) -> Pool:
+def make_pool(recipe: PoolRecipe) -> Pool:
     """Make the pool: photographs of a folder, or textures and scenes if there is none.
 
-    >>> pool = make_pool(Grounds(height=256, width=384))
+    >>> pool = make_pool(PoolRecipe(height=256, width=384))
     >>> len(pool.images), pool.images[0].shape
     (60, (480, 640, 3))
     """
-    return drawn_pool(grounds) if grounds.folder is None else photograph_pool(grounds)
+    return drawn_pool(recipe) if recipe.folder is None else photograph_pool(recipe)
 
 
-def drawn_pool(grounds: Grounds, count: int | None = None) -> Pool:
+def drawn_pool(recipe: PoolRecipe, count: int | None = None) -> Pool:
     """Draw textures, and scenes if they are asked for; kinds take turns.
 
     count: draw only so many, the first ones.
     """
-    tall, wide = max(480, grounds.height * 5 // 4), max(640, grounds.width * 5 // 4)
+    tall, wide = max(480, recipe.height * 5 // 4), max(640, recipe.width * 5 // 4)
     makers = [TEXTURES[k % len(TEXTURES)] for k in range(_TEXTURES)]
-    scenes = [SCENES[k % len(SCENES)] for k in range(_SCENES)] if grounds.scenes else []
+    scenes = [SCENES[k % len(SCENES)] for k in range(_SCENES)] if recipe.scenes else []
     # Splits draw from keys of their own, so that they share no image.
-    first = (SPLITS.index(grounds.split) + 1) << 32 if grounds.split else 0
+    first = (SPLITS.index(recipe.split) + 1) << 32 if recipe.split else 0
     images = []
     for k, make in enumerate((*makers, *scenes)[:count]):
-        key = np.array([grounds.seed, first + k], np.uint64)
+        key = np.array([recipe.seed, first + k], np.uint64)
         images.append(make(np.random.Generator(np.random.Philox(key=key)), tall, wide))
-    return Pool(tuple(images), grounds.fingerprint, max(0, len(images) - _TEXTURES))
+    return Pool(tuple(images), recipe.fingerprint, max(0, len(images) - _TEXTURES))
 
 
-def photograph_pool(grounds: Grounds, limit: int = _PHOTOGRAPHS) -> Pool:
+def photograph_pool(recipe: PoolRecipe, limit: int = _PHOTOGRAPHS) -> Pool:
     """Make a pool of the photographs in a folder and the folders below it.
 
     Unreadable, truncated and too small files are skipped with a warning, and so are those that
     text can be read in. Of more than `limit` photographs, which ones are taken depends on the seed
     alone, and not on the machine.
     """
-    assert grounds.folder is not None
-    folder, height, width = grounds.folder, grounds.height, grounds.width
+    assert recipe.folder is not None
+    folder, height, width = recipe.folder, recipe.height, recipe.width
     paths = list_photographs(folder)
-    shuffled = np.random.Generator(np.random.Philox(key=grounds.seed)).permutation(len(paths))
+    shuffled = np.random.Generator(np.random.Philox(key=recipe.seed)).permutation(len(paths))
     images: list[Pixels] = []
     screen = _Screen(folder, len(paths))
     digest = hashlib.sha256(f"photographs {height} {width}\n".encode())
 
     def wanted(sha256: str) -> bool:
-        return not grounds.split or split_of("backgrounds", sha256) == grounds.split
+        return not recipe.split or split_of("backgrounds", sha256) == recipe.split
 
     chosen = [paths[i] for i in shuffled]
     for path, content, sha256, pixels in _decoded(chosen, height, width, wanted):
@@ -146,7 +146,7 @@ def photograph_pool(grounds: Grounds, limit: int = _PHOTOGRAPHS) -> Pool:
             break
     screen.close()
     if not images:
-        belongs = f" that belong to split '{grounds.split}'" if grounds.split else ""
+        belongs = f" that belong to split '{recipe.split}'" if recipe.split else ""
         raise UserError(
             f"{folder}: none of its {len(paths):,} photographs{belongs} can be used for a canvas "
             f"of {width}×{height} pixels"
@@ -156,7 +156,7 @@ def photograph_pool(grounds: Grounds, limit: int = _PHOTOGRAPHS) -> Pool:
 
 @dataclass
 class _Screen:
-    """Leaves photographs with text out, if that can be told, and says so."""
+    """Leaves out photographs with text, if the OCR extra is installed, and warns about them."""
 
     folder: Path
     total: int
@@ -200,7 +200,7 @@ class _Screen:
 
 
 def list_photographs(folder: Path | str) -> Sequence[Path]:
-    """The photographs of a folder by suffix, sorted the same way everywhere."""
+    """Return the photographs of a folder by suffix, in the same order on every machine."""
     root = Path(folder)
     if not root.is_dir():
         raise UserError(f"{folder}: is not a folder: --backgrounds takes a folder of photographs")
@@ -248,7 +248,7 @@ def _fitted(content: bytes, height: int, width: int) -> Pixels:
 
 
 def _size(wide: int, tall: int, height: int, width: int) -> tuple[int, int]:
-    """Width and height of a photograph in the pool; ValueError if it is too small."""
+    """Return width and height of a photograph in the pool; ValueError if it is too small."""
     cover = max(width / wide, height / tall)
     if cover > _MOST_ENLARGED:
         raise ValueError(f"{wide}×{tall} pixels are too few for {width}×{height}")

@@ -1,8 +1,8 @@
-"""Quiet: find a place in a photograph where text can be read, and calm what is left behind it.
+"""Readability: find a quiet place in an image for text, and reduce the contrast behind it.
 
-Signs are put where the eye has rest. So of several crops of an image the one is taken whose
-brightness varies least behind the text; what still varies too much is calmed there, and the rest
-of the photograph stays as it is. All arithmetic is in whole numbers.
+Of several crops of an image the one is taken whose brightness varies least behind the text. What
+still varies too much is calmed there; the rest of the image stays as it is. All arithmetic is
+in integers.
 """
 
 from collections.abc import Callable
@@ -96,8 +96,8 @@ def text_weights(steps: Array, box: Box, size: tuple[int, int]) -> tuple[Array, 
     return weights[inside[1] - top : inside[3] - top, inside[0] - left : inside[2] - left], inside
 
 
-def calm_behind(ground: Array, steps: Array, box: Box, widest: float) -> tuple[float, float]:
-    """Calm a ground, (H, W, 3) BGR, behind text until its brightness spans at most `widest`.
+def calm_behind(background: Array, steps: Array, box: Box, widest: float) -> tuple[float, float]:
+    """Calm a background, (H, W, 3) BGR, behind text until its brightness spans at most `widest`.
 
     Most of it keeps its brightness: the band that the most pixels are in. Only what is darker or
     lighter is drawn towards it. Returns the range of brightness behind the text after that.
@@ -106,12 +106,12 @@ def calm_behind(ground: Array, steps: Array, box: Box, widest: float) -> tuple[f
     """
     left, top, right, bottom = box
     steps = steps[top:bottom, left:right]
-    low, high, counts = _histogram(ground[top:bottom, left:right], steps)
+    low, high, counts = _histogram(background[top:bottom, left:right], steps)
     if high - low <= widest:
         return float(low), float(high)
     first, last = _band(counts, low, high, int(widest) * _BAND // 100)
-    weights, (left, top, right, bottom) = text_weights(steps, box, ground.shape[:2])
-    view = ground[top:bottom, left:right]
+    weights, (left, top, right, bottom) = text_weights(steps, box, background.shape[:2])
+    view = background[top:bottom, left:right]
     grey = cv2.cvtColor(view, cv2.COLOR_BGR2GRAY)
     below = min((widest - (last - first)) / 2, first - low)
     above = min(widest - (last - first) - below, high - last)

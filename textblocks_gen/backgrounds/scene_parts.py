@@ -53,7 +53,7 @@ def cork(rng: Rng, height: int, width: int) -> Pixels:
 
 
 def landscape(rng: Rng, height: int, width: int) -> Pixels:
-    """Sky, trees and ground, all far out of focus."""
+    """Draw sky, trees and ground, all far out of focus."""
     sky = base_colour(rng, ((150, 186, 222), (200, 208, 214), (110, 160, 214), (226, 214, 200)))
     down = (np.arange(height, dtype=np.int16)[:, None] * 60 // height).astype(np.int16)
     image = shaded(sky, down - 30 + (layered(rng, height, width, 8, 3) >> 3))

@@ -1,4 +1,4 @@
-"""Scenes: places where text is found, drawn from whole numbers alone.
+"""Scenes: drawn places where text is found, in integer arithmetic.
 
 Signs on walls, shop fronts, packages, notice boards and the like, without any text, for users who
 have no photographs. Each scene is one small function from a random generator and a size to RGB
@@ -51,7 +51,7 @@ from textblocks_gen.backgrounds.textures import Pixels, base_colour, shaded
 
 
 def sign(rng: Rng, height: int, width: int) -> Pixels:
-    """A painted sign or a name plate, screwed to a wall."""
+    """Draw a painted sign or a name plate, screwed to a wall."""
     image = wall(rng, height, width)
     box = place_box(rng, height, width, 72, 94, 46, 84)
     draw_panel(rng, image, box_outline(rng, box, pick(rng, 0, 5), corner_radius(rng, box)))
@@ -66,7 +66,7 @@ def sign(rng: Rng, height: int, width: int) -> Pixels:
 
 
 def shop_front(rng: Rng, height: int, width: int) -> Pixels:
-    """A fascia over shop windows, with masonry above and perhaps an awning below."""
+    """Draw a fascia over shop windows, with masonry above and perhaps an awning below."""
     image = wall(rng, height, width)
     colour = base_colour(rng, PAINTS)
     top = height * pick(rng, 8, 30) // 100
@@ -85,7 +85,7 @@ def shop_front(rng: Rng, height: int, width: int) -> Pixels:
 
 
 def package(rng: Rng, height: int, width: int) -> Pixels:
-    """Boxes on a shelf, with a band or a label on the front one."""
+    """Draw boxes on a shelf, with a band or a label on the front one."""
     image = textures.blurred(rng, height, width)
     image = (image.astype(np.int16) * pick(rng, 50, 90) // 100).astype(np.uint8)
     floor = height * pick(rng, 90, 97) // 100
@@ -103,7 +103,7 @@ def package(rng: Rng, height: int, width: int) -> Pixels:
 
 
 def notice_board(rng: Rng, height: int, width: int) -> Pixels:
-    """Sheets of paper pinned to a board or pasted on a wall, one over the other."""
+    """Draw sheets of paper pinned to a board or pasted on a wall, one over the other."""
     image = cork(rng, height, width) if rng.integers(2) else wall(rng, height, width)
     for k in range(pick(rng, 4, 8)):
         last = k >= 3
@@ -125,7 +125,7 @@ def notice_board(rng: Rng, height: int, width: int) -> Pixels:
 
 
 def road_sign(rng: Rng, height: int, width: int) -> Pixels:
-    """A sign on posts before sky, trees and road, which are out of focus."""
+    """Draw a sign on posts before sky, trees and road, which are out of focus."""
     image = landscape(rng, height, width)
     box = place_box(rng, height, width, 66, 90, 44, 74)
     left, top, right, bottom = box
@@ -142,7 +142,7 @@ def road_sign(rng: Rng, height: int, width: int) -> Pixels:
 
 
 def shutter(rng: Rng, height: int, width: int) -> Pixels:
-    """A rolling shutter or a corrugated wall, with a painted field on it."""
+    """Draw a rolling shutter or a corrugated wall, with a painted field on it."""
     colour = base_colour(rng, (*METALS, *PAINTS[:3], *PAINTS[6:10]))
     period = pick(rng, 10, 30)
     along = np.arange(height, dtype=np.int16)[:, None] % period
@@ -160,7 +160,7 @@ def shutter(rng: Rng, height: int, width: int) -> Pixels:
 
 
 def light_box(rng: Rng, height: int, width: int) -> Pixels:
-    """A lit sign at night, with its glow and with lights out of focus."""
+    """Draw a lit sign at night, with its glow and with lights out of focus."""
     dark = layered(rng, height, width, 8, 4) >> 2
     image = shaded(base_colour(rng, ((40, 38, 46), (30, 34, 44), (52, 42, 38))), dark - 30)
     for _ in range(pick(rng, 5, 16)):
@@ -183,7 +183,7 @@ def light_box(rng: Rng, height: int, width: int) -> Pixels:
 
 
 def blackboard(rng: Rng, height: int, width: int) -> Pixels:
-    """A slate with smears of chalk in a wooden frame, as cafés put out."""
+    """Draw a slate with smears of chalk in a wooden frame, as cafés put out."""
     image = wall(rng, height, width)
     box = place_box(rng, height, width, 80, 96, 62, 92)
     outer = polygon_mask(image, box_outline(rng, box, pick(rng, 0, 2), 0))
@@ -200,7 +200,7 @@ def blackboard(rng: Rng, height: int, width: int) -> Pixels:
 
 
 def street(rng: Rng, height: int, width: int) -> Pixels:
-    """A street out of focus: sky, a row of fronts with windows and shops, ground."""
+    """Draw a street out of focus: sky, a row of fronts with windows and shops, ground."""
     image = landscape(rng, height, width)
     x = -pick(rng, 0, width // 5)
     ground = height * pick(rng, 80, 94) // 100
@@ -222,7 +222,7 @@ def street(rng: Rng, height: int, width: int) -> Pixels:
 
 
 def vehicle(rng: Rng, height: int, width: int) -> Pixels:
-    """The side of a van or a bus: lacquer that mirrors, stripes, seams, rivets and windows."""
+    """Draw the side of a van or a bus: lacquer that mirrors, stripes, seams, rivets and windows."""
     colour = base_colour(rng, PAINTS)
     gloss = np.abs(np.arange(height) * 512 // height - pick(rng, 100, 300)).astype(np.int16)
     shade = (40 - (gloss >> 2))[:, None] + (layered(rng, height, width, 8, 2) >> 4)

@@ -20,7 +20,7 @@ from fonts.places import recall, remember
 from ivl_shards.photograph import open_photograph
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF")
-"""What photographs are opened, by Pillow's names."""
+"""Formats of photographs that are opened, by Pillow's names."""
 # Raise it when the rule below changes.
 _VERSION = 1
 # What counts as text: so many letters or digits, read with so much confidence. Of single letters
@@ -69,11 +69,11 @@ def _reader() -> Any:
 
 @dataclass
 class Verdicts:
-    """What is known of photographs, by their sha256: the text in them, '' for none."""
+    """The text found in photographs, by their sha256; '' for none."""
 
     known: dict[str, str] = field(default_factory=dict)
     new: int = 0
-    """How many are not yet in the cache."""
+    """Number of verdicts that are not yet in the cache."""
 
     @staticmethod
     def load() -> "Verdicts":

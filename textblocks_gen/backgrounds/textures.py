@@ -1,4 +1,4 @@
-"""Textures: surfaces that text is found on, drawn from whole numbers alone.
+"""Textures: drawn surfaces that text is found on, in integer arithmetic.
 
 Each is one small function from a generator and a size to RGB pixels. `noise.py` says why there
 are no floats.
@@ -111,14 +111,14 @@ _SCENES = (  # dark to light, as in photographs that are out of focus
 
 
 def plaster(rng: Rng, height: int, width: int) -> Pixels:
-    """A painted wall: uneven colour, rough surface, light from one side."""
+    """Draw a painted wall: uneven colour, rough surface, light from one side."""
     rough = _bumps(layered(rng, height, width, int(rng.integers(1, 4)), 2), int(rng.integers(1, 4)))
     shade = rough + (layered(rng, height, width, 8, 4) >> 3) + (ramp(rng, height, width) >> 2)
     return shaded(base_colour(rng, _WALLS), shade + grain(rng, height, width, 5))
 
 
 def concrete(rng: Rng, height: int, width: int) -> Pixels:
-    """Cast stone: stains of all sizes, and pits."""
+    """Draw cast stone: stains of all sizes, and pits."""
     shade = (layered(rng, height, width, 8, 4) >> 2) + (layered(rng, height, width, 5, 5) >> 2)
     pits = centred(smooth(rng, height, width, 2))
     shade += np.minimum(pits + int(rng.integers(56, 84)), 0) + (ramp(rng, height, width) >> 3)
@@ -126,7 +126,7 @@ def concrete(rng: Rng, height: int, width: int) -> Pixels:
 
 
 def granite(rng: Rng, height: int, width: int) -> Pixels:
-    """Polished stone: grains of three minerals."""
+    """Draw polished stone: grains of three minerals."""
     base = base_colour(rng, _STONES)
     mineral = centred(smooth(rng, height, width, 1)) + centred(smooth(rng, height, width, 2))
     dark, light = (int(part) for part in rng.integers(4, 12, 2))
@@ -137,7 +137,7 @@ def granite(rng: Rng, height: int, width: int) -> Pixels:
 
 
 def marble(rng: Rng, height: int, width: int) -> Pixels:
-    """Veins: the lines on which a field changes its sign."""
+    """Draw marble; its veins are the lines on which a field changes its sign."""
     field = layered(rng, height, width, int(rng.integers(7, 9)), 6)
     thin = np.maximum(0, 40 - np.abs(field) * 4)
     clouds = layered(rng, height, width, 7, 5)
@@ -148,7 +148,7 @@ def marble(rng: Rng, height: int, width: int) -> Pixels:
 
 
 def wood(rng: Rng, height: int, width: int) -> Pixels:
-    """Planks with grain along them, upright or lying."""
+    """Draw planks with grain along them, upright or lying."""
     upright = bool(rng.integers(2))
     rows, columns = (width, height) if upright else (height, width)
     plank = int(rng.integers(60, 200))
@@ -168,7 +168,7 @@ def wood(rng: Rng, height: int, width: int) -> Pixels:
 
 
 def paper(rng: Rng, height: int, width: int) -> Pixels:
-    """A sheet: fibres, faint stains, sometimes folds."""
+    """Draw a sheet of paper: fibres, faint stains, sometimes folds."""
     shade = (layered(rng, height, width, 8, 3) >> 5) + (ramp(rng, height, width) >> 3)
     shade += centred(smooth(rng, height, width, 1, 3)) >> 4
     for _ in range(int(rng.integers(0, 4))):
@@ -181,19 +181,19 @@ def paper(rng: Rng, height: int, width: int) -> Pixels:
 
 
 def tiles(rng: Rng, height: int, width: int) -> Pixels:
-    """Square tiles, each a little different, with joints."""
+    """Draw square tiles, each a little different, with joints."""
     side = int(rng.integers(40, 130))
     return _laid(rng, height, width, base_colour(rng, _TILES), (side, side), staggered=False)
 
 
 def bricks(rng: Rng, height: int, width: int) -> Pixels:
-    """Courses of bricks, each shifted by half a brick."""
+    """Draw courses of bricks, each shifted by half a brick."""
     tall = int(rng.integers(22, 52))
     return _laid(rng, height, width, base_colour(rng, _BRICKS), (tall, tall * 3), staggered=True)
 
 
 def gradient(rng: Rng, height: int, width: int) -> Pixels:
-    """Paint, print or sky: one colour that runs into another."""
+    """Draw paint, print or sky: one colour that runs into another."""
     first = base_colour(rng, _PAINTS)
     other = base_colour(rng, _PAINTS) if rng.integers(3) == 0 else _offset(first, 40)
     shade = ramp(rng, height, width) + (layered(rng, height, width, 8, 3) >> 3)
@@ -201,7 +201,7 @@ def gradient(rng: Rng, height: int, width: int) -> Pixels:
 
 
 def blurred(rng: Rng, height: int, width: int) -> Pixels:
-    """A scene far out of focus."""
+    """Draw a scene far out of focus."""
     colours = _SCENES[int(rng.integers(len(_SCENES)))]
     image = _mixed(colours, layered(rng, height, width, 8, int(rng.integers(2, 5))) * 3 // 2)
     # Some patch of another hue: each channel a little off, where the field says so.
@@ -212,7 +212,7 @@ def blurred(rng: Rng, height: int, width: int) -> Pixels:
 
 
 def metal(rng: Rng, height: int, width: int) -> Pixels:
-    """Brushed sheet: long scratches, and the light of a room."""
+    """Draw brushed sheet metal: long scratches, and the light of a room."""
     scratches = centred(smooth(rng, height, width, 0, 7)) >> 2
     light = layered(rng, 1, width, 8, 3) + ramp(rng, height, width) >> 1
     colour = base_colour(rng, ((164, 168, 172), (120, 124, 128), (176, 160, 130), (84, 92, 104)))
@@ -220,7 +220,7 @@ def metal(rng: Rng, height: int, width: int) -> Pixels:
 
 
 def cloth(rng: Rng, height: int, width: int) -> Pixels:
-    """Woven threads and soft folds."""
+    """Draw woven threads and soft folds."""
     period = int(rng.integers(2, 5))
     down = np.arange(height, dtype=np.int16)[:, None] // period
     across = np.arange(width, dtype=np.int16)[None, :] // period
@@ -252,7 +252,7 @@ TEXTURES: tuple[Texture, ...] = (
 def _laid(
     rng: Rng, height: int, width: int, base: Colour, size: tuple[int, int], staggered: bool
 ) -> Pixels:
-    """Pieces of a size laid in rows, with joints of mortar."""
+    """Draw pieces of a size laid in rows, with joints of mortar."""
     tall, wide = size
     joint = int(rng.integers(2, 6))
     down = np.arange(height, dtype=np.int16)[:, None] + int(rng.integers(tall))
@@ -274,7 +274,7 @@ def _laid(
 
 
 def base_colour(rng: Rng, colours: Sequence[Colour]) -> Colour:
-    """One of the colours, a little off."""
+    """Draw one of the colours, a little changed."""
     colour = colours[int(rng.integers(len(colours)))]
     all_over = min(int(rng.integers(-14, 15)), _WHITEST - max(colour))
     red, green, blue = (int(part) + all_over for part in rng.integers(-4, 5, 3))
@@ -282,7 +282,7 @@ def base_colour(rng: Rng, colours: Sequence[Colour]) -> Colour:
 
 
 def _offset(colour: Colour, by: int) -> Colour:
-    """Lighter if dark, darker if light."""
+    """Return a dark colour lighter, a light one darker."""
     step = by if sum(colour) < 384 else -by
     return _byte(colour[0] + step), _byte(colour[1] + step), _byte(colour[2] + step)
 
@@ -292,20 +292,20 @@ def _byte(value: int) -> int:
 
 
 def _wave(phase: Field) -> Field:
-    """A parabola in each period of 256: a wave without a sine; within -128 … 128."""
+    """Return a wave without a sine: a parabola in each period of 256; within -128 … 128."""
     part = (phase & 255) - 128
     return 128 - (part * part >> 6)
 
 
 def _bumps(surface: Field, strength: int) -> Field:
-    """The light on a rough surface, from the upper left."""
+    """Return the light on a rough surface, from the upper left."""
     light = np.zeros_like(surface)
     light[1:, 1:] = surface[1:, 1:] - surface[:-1, :-1]
     return light * strength >> 3
 
 
 def shaded(colour: Colour, shade: Field) -> Pixels:
-    """A colour under light and shadow: 0 leaves it, -128 makes it black."""
+    """Return a colour under light and shadow: 0 leaves it, -128 makes it black."""
     table = np.arange(256, dtype=np.int32)[:, None] * np.array(colour, np.int32) + 64 >> 7
     # Highlights are compressed, as cameras do, so that white things keep their structure.
     table = np.where(table > _SHOULDER, _SHOULDER + (table - _SHOULDER) // 4, table)
@@ -313,7 +313,7 @@ def shaded(colour: Colour, shade: Field) -> Pixels:
 
 
 def _mixed(colours: Sequence[Colour], shade: Field) -> Pixels:
-    """Colours that run into each other over shades -128 … 127."""
+    """Return colours that run into each other over shades -128 … 127."""
     where = np.arange(256, dtype=np.int32)[:, None] * (len(colours) - 1)
     left, part = where // 255, where % 255
     all_colours = np.array([*colours, colours[-1]], np.int32)

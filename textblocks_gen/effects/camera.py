@@ -45,7 +45,7 @@ def open_darkroom(recipe: TextRecipe) -> Darkroom:
 
 
 def _light(rng: np.random.Generator, height: int, width: int) -> Array:
-    """A field of uneven light with a cast of colour, 128 in the mean."""
+    """Return a field of uneven light with a cast of colour, 128 in the mean."""
     coarse = max(3, (min(height, width) - 1).bit_length() - 1)
     field = ramp(rng, height, width).astype(np.int32) * 2
     field += centred(smooth(rng, height, width, coarse))
@@ -59,7 +59,7 @@ def _light(rng: np.random.Generator, height: int, width: int) -> Array:
 
 
 def _glare(rng: np.random.Generator, height: int, width: int) -> Array:
-    """A bright spot or streak, 0 elsewhere."""
+    """Return a bright spot or streak, 0 elsewhere."""
     y, x = np.mgrid[:height, :width]
     cy, cx = int(rng.integers(height)), int(rng.integers(width))
     slope = int(rng.integers(-8, 9))
@@ -71,7 +71,7 @@ def _glare(rng: np.random.Generator, height: int, width: int) -> Array:
 
 
 def _vignette(height: int, width: int) -> Array:
-    """A field of light that is darker in the corners."""
+    """Return a field of light that is darker in the corners."""
     y, x = np.mgrid[:height, :width]
     far = (2 * y - height) ** 2 * 128 // height**2 + (2 * x - width) ** 2 * 128 // width**2
     return np.repeat((128 - np.minimum(far // 2, 128)).astype(np.uint8)[..., None], 3, axis=2)

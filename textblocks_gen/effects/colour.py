@@ -1,11 +1,11 @@
-"""Colour: text that can be read on the ground behind it."""
+"""Colour: choose text colours that can be read on their background."""
 
 from collections.abc import Sequence
 
 from textblocks_gen.effects.look import ColourDraw
 
 Colour = tuple[int, int, int]
-# Brightness that is left for text beyond its least contrast where a ground makes room for it.
+# Brightness that is left for text beyond its least contrast where a background makes room for it.
 _ROOM = 30
 # Colours of signs vary by so much about these; the first ones of each are the most frequent.
 _SPREAD = 40
@@ -44,12 +44,12 @@ _LIGHT: tuple[Colour, ...] = (
 
 
 def brightness(colour: Sequence[int]) -> float:
-    """Brightness of a colour, 0 to 255, as television has it (ITU-R BT.601)."""
+    """Return the brightness of a colour, 0 to 255, as in television (ITU-R BT.601)."""
     return (299 * colour[0] + 587 * colour[1] + 114 * colour[2]) / 1000
 
 
 def text_colour(draw: ColourDraw, low: float, high: float, contrast: int) -> Colour:
-    """A colour of which the brightness keeps its distance from the ground's, low to high.
+    """Return a colour whose brightness keeps its distance from the background's, low to high.
 
     Either side is taken where both have room, and any brightness on it; the hue is free, or that
     of a sign.
@@ -72,7 +72,7 @@ def text_colour(draw: ColourDraw, low: float, high: float, contrast: int) -> Col
 
 
 def sign_colour(draw: ColourDraw, light: bool) -> Colour:
-    """A dark or light colour of signs, not quite the same each time."""
+    """Return a dark or light colour of signs, not quite the same each time."""
     colours = _LIGHT if light else _DARK
     # Squared: half of the draws are among the first quarter.
     r, g, b = colours[int(draw.sign * draw.sign * len(colours))]
@@ -84,14 +84,14 @@ def _near(value: int, draw: float) -> int:
 
 
 def shift_needed(low: float, high: float, contrast: int, dark_text: bool) -> int:
-    """By how much a ground must be lighter or darker for text of one kind to stand out."""
+    """Return how much lighter or darker a background must be for text of one kind to stand out."""
     if dark_text:
         return max(0, round(contrast + _ROOM - low))
     return -max(0, round(high + contrast + _ROOM - 255))
 
 
 def _with_brightness(colour: list[float], wanted: float) -> Colour:
-    """The hue of a colour at a given brightness: mixed with black or white."""
+    """Return the hue of a colour at a given brightness, mixed with black or white."""
     found = (299 * colour[0] + 587 * colour[1] + 114 * colour[2]) / 1000
     if wanted <= found:
         mixed = [c * wanted / max(found, 1.0) for c in colour]

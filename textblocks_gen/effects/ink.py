@@ -15,7 +15,7 @@ _FARTHEST = 0.14
 
 
 class Mask(NamedTuple):
-    """The ink of something, 0 to 255, and where in the image it begins."""
+    """Coverage by ink, 0 to 255, and where in the image it begins."""
 
     ink: Array
     top: int

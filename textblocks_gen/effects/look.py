@@ -1,4 +1,4 @@
-"""Look: what is drawn at random about a block before any of its words."""
+"""Look: the random parameters of a block's appearance, drawn before any of its words."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class ColourDraw(NamedTuple):
     """Random numbers from 0 to 1 that decide a colour."""
 
     side: float
-    """Whether it is darker or lighter than the ground."""
+    """Whether it is darker or lighter than the background."""
     brightness: float
     red: float
     green: float
@@ -31,7 +31,7 @@ class ColourDraw(NamedTuple):
 
 
 class Bend(NamedTuple):
-    """How baselines bend."""
+    """Kind and strength of the bend of baselines."""
 
     kind: int
     """Number in `BENDS`."""
@@ -44,7 +44,7 @@ class Plate(NamedTuple):
 
     colour: ColourDraw
     padding: tuple[float, float, float, float]
-    """To the left, above, to the right and below, over the mean height of a line."""
+    """Left, top, right and bottom, over the mean height of a line."""
     opacity: float
     corner: float
     """Radius of its corners over its lower side; 0 for square ones."""
@@ -57,7 +57,7 @@ class Plate(NamedTuple):
 
 
 class Shadow(NamedTuple):
-    """By how many pixels a shadow lies to the right of its text, and below; how dark it is."""
+    """Offset of a shadow to the right and down in pixels, and its darkness."""
 
     right: int
     down: int
@@ -66,7 +66,7 @@ class Shadow(NamedTuple):
 
 
 class Extrusion(NamedTuple):
-    """By how many pixels letters are deep, and where to."""
+    """Depth of letters in pixels, and its direction."""
 
     depth: int
     right: int
@@ -82,7 +82,7 @@ class Outline(NamedTuple):
 
 
 class InkDraw(NamedTuple):
-    """How ink differs from plain colour."""
+    """Translucency, blend mode and texture of the ink."""
 
     opacity: float
     blending: int
@@ -142,7 +142,7 @@ class Look(NamedTuple):
     bend: Bend | None
     colour: ColourDraw
     polarity: float | None
-    """Below a half: the ground is made light enough for dark text; above: dark enough for light."""
+    """Below 0.5 the background is made light enough for dark text, above dark enough for light."""
     plate: Plate | None
     distractors: tuple[Distractor, ...]
     ink: InkDraw | None
@@ -161,18 +161,18 @@ class Look(NamedTuple):
 
 
 class Faces(NamedTuple):
-    """What a look depends on of the faces."""
+    """Properties of the faces that a look depends on."""
 
     caps_only: tuple[bool, ...]
-    """Which have capitals alone."""
+    """Whether each face has capitals alone."""
     script: tuple[bool, ...]
-    """Which are handwritings."""
+    """Whether each face is a handwriting."""
     plain: tuple[int, ...]
-    """Numbers of those that are neither display faces nor handwritings."""
+    """Indices of the faces that are neither display faces nor handwritings."""
 
 
 class Numbers:
-    """Random numbers from 0 to 1, one after the other, as what is drawn from them."""
+    """Random numbers from 0 to 1, taken one after the other."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         values: list[float] = rng.random(_NUMBERS).tolist()

@@ -1,6 +1,6 @@
 """Pixels: blending, light and blur, compiled.
 
-Everything is in whole numbers, which are the same on every machine. Images are (H, W, 3) BGR; a
+All arithmetic is in integers, which are the same on every machine. Images are (H, W, 3) BGR; a
 mask is that of the part of the image that begins at `top` and `left`.
 """
 
@@ -16,16 +16,16 @@ BLENDINGS = ("normal", "multiply", "screen", "overlay", "soft light")
 
 
 class Ink(NamedTuple):
-    """What is painted."""
+    """Colour, texture and blend mode of what is painted."""
 
     colour: Array
     """(3,) BGR."""
     texture: Array
-    """At least as large as the image: added to the colour, 128 for nothing."""
+    """Added to the colour, 128 for no change; at least as large as the image."""
     roughness: int
-    """Strength of the texture, of 256."""
+    """Strength of the texture, up to 256."""
     opacity: int
-    """Of 256."""
+    """256 for opaque."""
     blending: int
 
 
@@ -65,7 +65,7 @@ def cover_all(image: Array, colour: Array, share: int) -> None:
 
 @njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
 def _mixed(under: Any, over: Any, share: Any) -> Any:
-    """A mix of two values, a share of 255 of the second."""
+    """Mix two values, a share of 255 of the second."""
     mixed = np.int32(255) * under + (over - under) * share + np.int32(128)
     # Divided by 255, rounded.
     return (mixed + (mixed >> np.int32(8))) >> np.int32(8)
@@ -93,7 +93,7 @@ def paint_ink(image: Array, mask: Array, top: int, left: int, ink: Ink) -> None:
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def blended(under: int, over: int, blending: int) -> int:
-    """The value that a blending gives, as W3C's Compositing has it; soft light as Pegtop's."""
+    """Return the value that a blend mode gives, as in W3C's Compositing; soft light as Pegtop's."""
     if blending == MULTIPLY:
         return under * over // 255
     if blending == SCREEN:

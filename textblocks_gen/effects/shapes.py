@@ -195,6 +195,6 @@ def draw_shape(shape: Shape, homography: Array, size: tuple[int, int]) -> Mask |
 
 
 def _fixed(x: float, y: float) -> tuple[int, int]:
-    """A point for OpenCV, whose pixels have their centres at whole numbers; not too far away."""
+    """Return a point for OpenCV, whose pixel centres are at whole numbers; not too far away."""
     x, y = max(-_FAR, min(x - 0.5, _FAR)), max(-_FAR, min(y - 0.5, _FAR))
     return round(x * (1 << _SHIFT)), round(y * (1 << _SHIFT))

@@ -66,7 +66,7 @@ class Block(NamedTuple):
 
     lines: list[str]
     heights: Array
-    """(L,): of each line, tails to tops."""
+    """(L,): height of each line, tails to tops."""
     line_boxes: Array
     """(L, 4): ink of each line."""
     word_boxes: Array
@@ -169,7 +169,7 @@ def _free_heights(recipe: TextRecipe, lines: int, rng: np.random.Generator) -> A
     least, most = recipe.line_pixels()
     most = min(most, recipe.height * TALLEST / room_needed(lines, 1, 1))
     one, other, spread = rng.random(3).tolist()
-    # Text is what a photograph of it is taken for: large heights are more frequent.
+    # Photographs of signs are taken for their text: large heights are more frequent.
     tall = least + (most - least) * max(one, other)
     return np.asarray(np.maximum(tall * (1 - _SPREAD * spread * rng.random(lines)), least))
 
@@ -178,7 +178,7 @@ def _free_heights(recipe: TextRecipe, lines: int, rng: np.random.Generator) -> A
 def _fitting(
     draws: Array, words: tuple[Array, Array, Array], fewest: int, letters: Array
 ) -> tuple[Array, Array]:
-    """Words of each line, (L, most), and how many of them it has, (L,), at least `fewest`.
+    """Return words for each line, (L, most), and how many it has, (L,), at least `fewest`.
 
     draws (L, 1 + T · most): from 0 to 1; the first for the number, the others for T tries.
     words: lengths, by_length and up_to of a `Vocabulary`. letters (L,): how many letters of mean
@@ -211,7 +211,7 @@ def _fitting(
 def _following(
     draws: Array, lengths: Array, words: tuple[int, int], letters: Array
 ) -> tuple[Array, Array]:
-    """Words of each line, (L, most), and how many of them it has, (L,), in the order of a text.
+    """Return words for each line, (L, most), and how many it has, (L,), in the order of a text.
 
     draws (L, 2): from 0 to 1; the first for the number of words, the second, of the first line,
     for the place where it begins. words: the least and greatest number in a line; one that is full

@@ -34,7 +34,7 @@ class Outlines(NamedTuple):
 
 
 class Place(NamedTuple):
-    """How a page comes into the image."""
+    """The transform from a page to the image."""
 
     homography: Array
     bend: Array
@@ -47,7 +47,7 @@ STRAIGHT: Array = np.zeros(5)
 
 @njit(cache=True, error_model="numpy", inline="always")  # type: ignore[untyped-decorator]
 def rise(bend: Array, x: float) -> float:
-    """By how much a point of the page is moved down by a bend."""
+    """Return by how much a bend moves a point of the page down."""
     t = x * bend[0]
     moved: float = bend[1] + t * (bend[2] + t * (bend[3] + t * bend[4]))
     return moved
@@ -57,10 +57,10 @@ def rise(bend: Array, x: float) -> float:
 def fill_glyphs(
     outlines: Outlines, chosen: Array, origins: Array, scales: Array, place: Place, area: Array
 ) -> tuple[int, int, int, int]:
-    """Add the outlines of glyphs to a buffer of signed areas; the box that was touched.
+    """Add the outlines of glyphs to a buffer of signed areas; return the box that was touched.
 
-    outlines: of faces. chosen (n,): glyphs to draw; origins (n, 2), scales (n, 2): where on the
-    page, and pixels an em across and down. area: from `empty_area`.
+    outlines: those of all faces. chosen (n,): glyphs to draw; origins (n, 2), scales (n, 2): their
+    places on the page, and pixels an em across and down. area: from `empty_area`.
     """
     height, width = area.shape[0] - 1, area.shape[1] - 3
     left, top, right, bottom = float(width), float(height), 0.0, 0.0
@@ -124,7 +124,7 @@ def _add_piece(area: Array, row: int, a: float, b: float, d: float) -> None:
     f0, f1 = x0 - first, x1 - first
     if f1 <= 2.0:
         # Nearly all pieces. Whether they reach the second pixel is a toss-up that no processor
-        # can foresee, so both pixels are always reckoned.
+        # can foresee, so both pixels are always computed.
         inner = min(f1, 1.0)
         beyond = f1 - inner
         second = d * beyond / max(f1 - f0, _LEAST)  # of d, in the second pixel
@@ -214,5 +214,5 @@ def strengthen(mask: Array, steps: Array, top: int, left: int, gains: Array) -> 
 
 
 def empty_area(height: int, width: int) -> Any:
-    """A buffer for `fill_glyphs`; a row and three columns more take what is at the image's edge."""
+    """Return a buffer for `fill_glyphs`, with a row and three columns beyond the image's edge."""
     return np.zeros((height + 1, width + 3), np.float32)

@@ -1,7 +1,7 @@
 """Typeface: the outlines, widths and kerning of faces as plain arrays.
 
 Taken from the fonts once, with HarfBuzz, and kept in the user's cache; workers share it through
-a memory map, so 1,317 fonts cost no more than 20 when a sample is drawn.
+a memory map, so a thousand fonts cost no more than 20 when a sample is drawn.
 """
 
 import hashlib
@@ -62,7 +62,7 @@ class Typefaces:
 
 
 def load_typefaces(faces: Sequence[Face], characters: str, largest: float) -> Typefaces:
-    """The arrays of some faces for some characters, from the cache if they are there.
+    """Return the arrays of some faces for some characters, from the cache if possible.
 
     `largest`: pixels an em of the largest text that they are good for.
     """
@@ -144,7 +144,7 @@ def _open(face: Face) -> hb.Font:
 
 
 def _line_extents(box: Array, characters: str) -> Array:
-    """Depth and height of a line: of most letters, so that one swash does not shrink the rest."""
+    """Return depth and height of a line: of most letters, so that one swash does not count."""
     letters = np.array([c.isalnum() for c in characters])
     low, high = box[:, letters, 1], box[:, letters, 3]
     return np.stack(
@@ -153,7 +153,7 @@ def _line_extents(box: Array, characters: str) -> Array:
 
 
 def _kerning(font: hb.Font, characters: str, advance: Array, em: int) -> Array:
-    """What HarfBuzz adds between each two characters."""
+    """Return what HarfBuzz adds between each two characters."""
     text = _all_pairs(len(characters))
     buffer = hb.Buffer()
     buffer.add_codepoints([ord(characters[a]) for a in text])
@@ -174,7 +174,7 @@ def _kerning(font: hb.Font, characters: str, advance: Array, em: int) -> Array:
 
 
 def _all_pairs(count: int) -> list[int]:
-    """The shortest sequence in which every two numbers below `count` are neighbours (de Bruijn).
+    """Return the shortest sequence in which any two numbers below `count` are neighbours.
 
     >>> _all_pairs(3)
     [0, 0, 1, 0, 2, 1, 1, 2, 2, 0]
@@ -237,7 +237,7 @@ class _Pen:
         self._bend(ax / em, ay / em, bx / em, by / em, x / em, y / em)
 
     def _bend(self, ax: float, ay: float, bx: float, by: float, x: float, y: float) -> None:
-        """Points on a cubic curve, as many as its bend needs (Wang's bound)."""
+        """Add points on a cubic curve, as many as its bend needs (Wang's bound)."""
         x0, y0 = self.points[-1]
         bend = max(
             abs(x0 - 2 * ax + bx), abs(y0 - 2 * ay + by), abs(ax - 2 * bx + x), abs(ay - 2 * by + y)

@@ -88,7 +88,7 @@ def set_page(
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _parse(codes: Array, index: Array, lines: int) -> tuple[Array, Array, Array, Array]:
-    """Characters, where each line begins, the word of each character, the line of each word."""
+    """Return characters, where lines begin, the word of each character, the line of each word."""
     ids, owners = np.empty(len(codes), np.int32), np.empty(len(codes), np.int64)
     starts, word_lines = np.zeros(lines + 1, np.int64), np.empty(len(codes), np.uint8)
     n, line, word = 0, 0, 0
@@ -204,7 +204,7 @@ def _put(h: Array, x: float, y: float, out: Array) -> None:
 
 @njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def box_quads(boxes: Array, place: Place) -> Array:
-    """Corners (n, 4, 2) of boxes (n, 4) in the image: upper left, then clockwise.
+    """Return corners (n, 4, 2) of boxes (n, 4) in the image: upper left, then clockwise.
 
     On a bent page, the upper and the lower side follow the bend from corner to corner, and keep
     the distance that what bulges between them needs.
@@ -229,7 +229,7 @@ def box_quads(boxes: Array, place: Place) -> Array:
 
 @njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def box_polygons(boxes: Array, place: Place) -> Array:
-    """Outlines (n, 14, 2) of boxes (n, 4) that follow a bend: along the top, back along the foot.
+    """Return outlines (n, 14, 2) of bent boxes (n, 4): along the top, back along the foot.
 
     A side of straight pieces cuts the corner of what bulges; it is moved out by what is cut.
     """

@@ -45,7 +45,7 @@ def bend_page(bend: Bend | None, size: tuple[float, float], height: float) -> tu
 def draw_warp(
     recipe: TextRecipe, size: tuple[float, float], rng: np.random.Generator
 ) -> tuple[Array, int]:
-    """The homography from the page to the image, and which kind it is.
+    """Draw the homography from the page to the image; return it and its kind.
 
     A transform by which the block would leave the image is halved until it does not: the
     block's own size, which the height of its lines depends on, is not touched unless even
@@ -109,7 +109,7 @@ def foreshorten(corners: Array, size: tuple[float, float], by: float, side: int)
 
 @njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def page_to_quad(quad: Array, width: float, height: float) -> Array:
-    """The homography from a page, (0, 0) to (width, height), to a convex quad, (4, 2).
+    """Return the homography from a page, (0, 0) to (width, height), to a convex quad, (4, 2).
 
     >>> (page_to_quad(np.array([[0, 0], [2, 0], [2, 2], [0, 2.0]]), 1.0, 1.0) + 0.0).tolist()
     [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 1.0]]

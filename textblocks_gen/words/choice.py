@@ -13,7 +13,7 @@ from textblocks_gen.words.spelling import readable_words
 
 @dataclass(frozen=True)
 class Words:
-    """The words that may be drawn, and what became of the others."""
+    """The words that may be drawn, and how many were left out."""
 
     words: tuple[str, ...]
     running: bool
@@ -77,7 +77,7 @@ def _in_charset(recipe: TextRecipe, words: tuple[str, ...], place: str) -> tuple
 
 
 def _of_split(recipe: TextRecipe, words: tuple[str, ...], running: bool) -> tuple[str, ...]:
-    """The words that belong to the recipe's split; of a running text, its passages."""
+    """Return the words of the recipe's split; of a running text, its passages."""
     if not recipe.holds_out("words"):
         return words
     if not running:

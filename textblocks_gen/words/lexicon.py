@@ -38,7 +38,7 @@ _PLAIN = str.maketrans(
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Words in a stable order, and what tells them from any other list."""
+    """Words in a stable order, and their fingerprint."""
 
     words: tuple[str, ...]
     fingerprint: str
@@ -46,7 +46,7 @@ class Lexicon:
 
 
 def load_lexicon(path: Path | str | None = None) -> Lexicon:
-    """The words of a file, or the default ones.
+    """Return the words of a file, or the default ones.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def load_lexicon(path: Path | str | None = None) -> Lexicon:
 
 
 def load_text(path: Path | str) -> tuple[str, ...]:
-    """The words of a running text in their order, marks included.
+    """Return the words of a running text in their order, marks included.
 
     A text is a UTF-8 file; how it is broken into lines does not matter. Curly quotes and long
     dashes become plain ones, which all fonts have.
@@ -81,7 +81,7 @@ def load_text(path: Path | str) -> tuple[str, ...]:
 
 
 def fingerprint_of(words: Sequence[str], running: bool = False) -> str:
-    """sha256 of words, one a line; a running text differs from a lexicon of the same words."""
+    """Return the sha256 of words; a running text differs from a lexicon of the same words."""
     head = "running text\n" if running else ""
     return hashlib.sha256((head + "\n".join(words)).encode()).hexdigest()
 
@@ -135,7 +135,7 @@ class _Affix:
 
 
 def _read_affixes(text: str) -> dict[str, list[_Affix]]:
-    """The affixes of a hunspell .aff file by flag."""
+    """Return the affixes of a hunspell .aff file by flag."""
     affixes: dict[str, list[_Affix]] = {}
     combines: dict[str, bool] = {}
     for line in text.splitlines():
@@ -154,7 +154,7 @@ def _read_affixes(text: str) -> dict[str, list[_Affix]]:
 
 
 def _expand(line: str, affixes: dict[str, list[_Affix]]) -> Iterator[str]:
-    """A stem of a .dic file and every form that its flags allow."""
+    """Return a stem of a .dic file and every form that its flags allow."""
     stem, _, flags = line.strip().partition("/")
     if _COMPOUND in flags:
         return

@@ -1,4 +1,4 @@
-"""Words: what the lines of a block say."""
+"""Spelling: words as lines show them: case, numbers, codes, punctuation."""
 
 from collections.abc import Sequence
 
@@ -80,13 +80,13 @@ _NARROW = 0.35
 
 
 def readable_words(recipe: TextRecipe, words: Sequence[str]) -> tuple[str, ...]:
-    """The words that are not too long for a line of the image, nor for the field of its text."""
+    """Return the words that fit a line of the image, and the field of its text."""
     longest = min(_MOST_LETTERS, int(recipe.width / (_NARROW * recipe.line_pixels()[0])))
     return tuple(w for w in words if len(w) <= longest and len(w.encode()) <= WORD_BYTES)
 
 
 def characters_needed(recipe: TextRecipe, words: Sequence[str]) -> str:
-    """Every character that may be drawn, sorted, the space first."""
+    """Return every character that may be drawn, sorted, the space first."""
     found = set("".join(words))
     # Some letters become two in the other case; words with them are not changed.
     found |= {c for a in found for c in (a.upper(), a.lower()) if len(c) == 1}
@@ -106,7 +106,7 @@ def capitals_needed(recipe: TextRecipe, words: Sequence[str]) -> set[str]:
 
 
 def character_index(characters: str) -> Array:
-    """The number of each character by code point; others have that of the space."""
+    """Return the number of each character by code point; others have that of the space."""
     codes = [ord(character) for character in characters]
     index = np.zeros(max(codes) + 1, np.int32)
     index[codes] = np.arange(len(codes))
@@ -116,7 +116,7 @@ def character_index(characters: str) -> Array:
 def set_words(
     recipe: TextRecipe, chosen: list[str], case: str, rng: np.random.Generator
 ) -> list[str]:
-    """The words of one line as they are written: case, and digits and punctuation if asked for."""
+    """Return the words of a line as they are written: case, digits and punctuation."""
     if recipe.digits or recipe.codes or recipe.punctuation:
         chosen = _decorated(recipe, chosen, rng)
     return set_case(chosen, case)
@@ -132,7 +132,7 @@ def set_case(chosen: Sequence[str], case: str) -> list[str]:
 
 
 def _same_length(word: str, changed: str) -> str:
-    """The changed word; but ß and its like become two letters in capitals and stay as they are."""
+    """Return the changed word; but words with ß, which becomes two letters, stay as they are."""
     return changed if len(changed) == len(word) else word
 
 
@@ -149,7 +149,7 @@ def _decorated(recipe: TextRecipe, words: list[str], rng: np.random.Generator) -
 
 
 def _code(value: float, longest: int, rng: np.random.Generator) -> str:
-    """A code that is not longer than the word whose place it takes, or the shortest there is."""
+    """Return a code no longer than the word that it replaces, or the shortest there is."""
     fitting = [code for code in CODES if len(code) <= longest] or ["&"]
     pattern = fitting[int(value * len(fitting))]
     digits = rng.integers(0, 9, len(pattern)).tolist()

@@ -68,7 +68,7 @@ def _sheet(sample: Sample, recording: Recording) -> Image.Image:
 
 
 def _steps(sample: Sample, recording: Recording) -> Iterator[tuple[list[np.ndarray], str]]:
-    """For each step the pictures of its row, and what it says."""
+    """Return for each step the pictures of its row, and what it says."""
     afters = [*recording.memories[1:], recording.memories[-1]]
     says = [*recording.outputs, "(nothing is left)"]
     steps = zip(recording.memories, recording.deltas, afters, says, strict=True)
@@ -89,7 +89,7 @@ def _grey(values: np.ndarray) -> np.ndarray:
 
 
 def _window(sample: Sample, margin: int = 12) -> tuple[slice, slice]:
-    """The part of the image that holds the block."""
+    """Return the part of the image that holds the block."""
     ys, xs = np.nonzero(sample["steps"])
     height, width = sample["steps"].shape
     return (

@@ -80,7 +80,7 @@ def dota(folder: Path) -> Image.Image:
 
 
 def strip(dataset: Dataset, counts: list[int], scale: float, noun: str) -> Image.Image:
-    """A sample of each count side by side, every step of its memory in a colour of its own."""
+    """Draw a sample of each count side by side, every step of its memory in its own colour."""
     outlines = [o for o in find_outlines(dataset.schema) if o.of_steps]
     tiles = [draw_sample(first(dataset, n), scale, outlines) for n in counts]
     width = sum(tile.width + GAP for tile in tiles) + GAP
@@ -94,7 +94,7 @@ def strip(dataset: Dataset, counts: list[int], scale: float, noun: str) -> Image
 
 
 def draw_sample(sample: Sample, scale: float, outlines: list[Outlines]) -> Image.Image:
-    """Lines in the colours of their steps, which tell the order; objects numbered as well.
+    """Draw lines in the colours of their steps, which tell the order; objects numbered as well.
 
     `ivl-shards preview` draws the same with more in it, for a larger screen than a README has.
     """

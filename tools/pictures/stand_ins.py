@@ -42,7 +42,7 @@ _SIGNS = {
 
 
 def draw_airport(root: Path, split: str, seed: int) -> None:
-    """An apron with planes in rows, and their quads, as an image of DOTA."""
+    """Draw an apron with planes in rows, and write their quads, as an image of DOTA."""
     rng = np.random.default_rng(seed)
     pixels = _apron(rng, 900)
     quads = []
@@ -64,7 +64,7 @@ def draw_airport(root: Path, split: str, seed: int) -> None:
 
 
 def _apron(rng: np.random.Generator, side: int) -> np.ndarray:
-    """Concrete in slabs, grass at the edge, yellow lines to taxi along."""
+    """Draw concrete in slabs, grass at the edge, yellow lines to taxi along."""
     shade = cv2.resize(rng.normal(0, 1, (9, 9)), (side, side), interpolation=cv2.INTER_CUBIC)
     fine = cv2.GaussianBlur(rng.normal(0, 1, (side, side)), (0, 0), 2)
     ground = np.array([146.0, 144, 138]) + (7 * shade + 14 * fine)[..., None]
@@ -103,7 +103,7 @@ def _fill(pixels: np.ndarray, points: np.ndarray, colour: np.ndarray | tuple[int
 
 
 def draw_streets(root: Path) -> None:
-    """Signs on walls, and the boxes of their words, as the test split of ICDAR 2013."""
+    """Draw signs on walls, with the boxes of their words, as the test split of ICDAR 2013."""
     truths, images = root / "Challenge2_Test_Task1_GT", root / "Challenge2_Test_Task12_Images"
     for folder in (truths, images):
         folder.mkdir(parents=True)
@@ -117,7 +117,7 @@ def draw_streets(root: Path) -> None:
 def _street(
     text: str, colours: tuple[str, str], rng: np.random.Generator
 ) -> tuple[Image.Image, list[tuple[Box, str]]]:
-    """A sign on bricks; the boxes of its words."""
+    """Draw a sign on bricks; return the boxes of its words too."""
     picture = Image.fromarray(_bricks(rng, 640, 480))
     draw, font = ImageDraw.Draw(picture), face(40)
     lines = text.split("\n")
@@ -141,7 +141,7 @@ def _street(
 
 
 def _bricks(rng: np.random.Generator, width: int, height: int) -> np.ndarray:
-    """A wall."""
+    """Draw a wall."""
     wall = np.empty((height, width, 3))
     wall[:] = (176, 168, 158)
     for row, y in enumerate(range(0, height, 26)):
@@ -153,6 +153,6 @@ def _bricks(rng: np.random.Generator, width: int, height: int) -> np.ndarray:
 
 
 def face(size: int, bold: bool = True) -> FreeTypeFont:
-    """A font that is here wherever the toolkit is."""
+    """Return a font that is here wherever the toolkit is."""
     name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
     return ImageFont.truetype(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / name, size)

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from dota_crops.recipe import DotaRecipe
-from dota_crops.scenes import Complaint, Scene, find_split, look
-from dota_crops.search import Pool, search
+from dota_crops.scenes import Complaint, Scene, find_split, read_scene
+from dota_crops.search import FoundWindows, search
 from ivl_shards import UserError
 from ivl_shards.format.schema import Array
 from ivl_shards.generation.randomness import Draws
@@ -127,7 +127,7 @@ def _select(recipe: DotaRecipe, gathered: "_Gathered") -> tuple[list[Crop], dict
 @dataclass
 class _Gathered:
     scenes: list[Scene] = field(default_factory=list)
-    pools: list[Pool] = field(default_factory=list)
+    pools: list[FoundWindows] = field(default_factory=list)
     unused: Counter[str] = field(default_factory=Counter)
     complaints: list[Complaint] = field(default_factory=list)
 
@@ -144,7 +144,7 @@ def _gather(recipe: DotaRecipe, root: Path, strict: bool) -> _Gathered:
         if len(gathered.scenes) == recipe.images:
             gathered.unused["more than --images"] = len(pairs) - n
             break
-        seen = look(pair, recipe.category, min(recipe.counts))
+        seen = read_scene(pair, recipe.category, min(recipe.counts))
         gathered.complaints += _allowed(seen.complaints, strict)
         reason = seen.reason
         if seen.scene is not None:

@@ -175,15 +175,15 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Look:
-    """What a first look at an image gave: a scene, or the reason why there is none."""
+class ReadScene:
+    """The result of reading an image and its labels: a scene, or why there is none."""
 
     scene: Scene | None
     reason: str
     complaints: list[Complaint]
 
 
-def look(pair: Pair, category: str, least: int) -> Look:
+def read_scene(pair: Pair, category: str, least: int) -> ReadScene:
     """Read the labels of an image, and its size if it has at least that many objects."""
     complaints: list[Complaint] = []
     try:
@@ -191,19 +191,21 @@ def look(pair: Pair, category: str, least: int) -> Look:
             text = file.read(MOST_BYTES + 1)
     except OSError as error:
         complaints.append(Complaint(pair.labels, 0, f"cannot be read: {error.strerror}"))
-        return Look(None, "labels cannot be read", complaints)
+        return ReadScene(None, "labels cannot be read", complaints)
     if len(text) > MOST_BYTES:
         complaints.append(Complaint(pair.labels, 0, f"has more than {MOST_BYTES:,} bytes"))
-        return Look(None, "labels cannot be read", complaints)
+        return ReadScene(None, "labels cannot be read", complaints)
     labels = parse_labels(text)
     complaints += [Complaint(pair.labels, line, text) for line, text in labels.complaints]
     things = [thing for thing in labels.objects if thing.category == category]
     if len(things) < least or not things:
-        return Look(None, "no object of the class" if not things else "too few objects", complaints)
+        return ReadScene(
+            None, "no object of the class" if not things else "too few objects", complaints
+        )
     header = read_header(pair.image)
     if header.fault:
         complaints.append(Complaint(pair.image, 0, f"{header.fault} (left out)"))
-        return Look(None, "image cannot be read", complaints)
+        return ReadScene(None, "image cannot be read", complaints)
     inside = []
     for thing in things:
         place = _place(thing, header.height, header.width)
@@ -212,7 +214,7 @@ def look(pair: Pair, category: str, least: int) -> Look:
         if place != _OUTSIDE:
             inside.append(thing)
     if len(inside) < least or not inside:
-        return Look(None, "too few objects", complaints)
+        return ReadScene(None, "too few objects", complaints)
     boxes = [doubt.box for doubt in labels.doubts if doubt.category in ("", category)]
     scene = Scene(
         path=pair.image,
@@ -225,7 +227,7 @@ def look(pair: Pair, category: str, least: int) -> Look:
         doubts=np.array(boxes, np.float64).reshape(-1, 4),
         fingerprint=_fingerprint(pair, text),
     )
-    return Look(scene, "", complaints)
+    return ReadScene(scene, "", complaints)
 
 
 _OUTSIDE = "lies outside the image (ignored)"

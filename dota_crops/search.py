@@ -28,7 +28,7 @@ _TAKEN = 96
 
 
 @dataclass
-class Pool:
+class FoundWindows:
     """Windows (m, 4) by the number of objects in them, and the number of rejected positions."""
 
     windows: dict[int, Array] = field(default_factory=dict)
@@ -40,9 +40,9 @@ UNSEEN = "holds an object too small to see, or a doubtful label"
 OTHER = "another number of objects"
 
 
-def search(recipe: DotaRecipe, scene: Scene, rng: np.random.Generator) -> Pool:
+def search(recipe: DotaRecipe, scene: Scene, rng: np.random.Generator) -> FoundWindows:
     """Find windows for every count of the recipe."""
-    pool = Pool()
+    pool = FoundWindows()
     found: dict[int, list[Array]] = {count: [] for count in recipe.counts}
     shape = _Shapes(scene)
     for side in window_sides(recipe, scene, rng):
@@ -162,7 +162,7 @@ class _Proposals:
             yield from self.tiles(x0, y0, x1, middle)
             yield from self.tiles(x0, middle + 1, x1, y1)
 
-    def at(self, tile: _Tile, rng: np.random.Generator, pool: Pool) -> Array:
+    def at(self, tile: _Tile, rng: np.random.Generator, pool: FoundWindows) -> Array:
         """Return positions (m, 2) in a tile that are likely to have a wanted count."""
         near = tile.near
         xs = self._stops(near, 0, tile.x0, tile.x1, rng)

@@ -274,7 +274,7 @@ def finish(studio: Studio, look: Look, image: Array, lowest: float) -> Array:
     if look.enlargement > 1:
         image = enlarge(image, look.enlargement, lowest)
     if look.light:
-        light_up(image, studio.darkroom, look.light)
+        light_up(image, studio.camera, look.light)
     if look.grain:
-        add_grain(image, studio.darkroom, look.grain)
+        add_grain(image, studio.camera, look.grain)
     return image

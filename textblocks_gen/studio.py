@@ -13,14 +13,14 @@ from fonts import Face, fingerprint, load
 from ivl_shards import UserError
 from ivl_shards.format.schema import Array
 from textblocks_gen.backgrounds.pool import Pool, PoolRecipe, make_pool
-from textblocks_gen.effects.camera import Darkroom, open_darkroom
+from textblocks_gen.effects.camera import CameraFields, make_camera_fields
 from textblocks_gen.effects.look import Faces
 from textblocks_gen.holdout import kept
 from textblocks_gen.recipe import TextRecipe
 from textblocks_gen.typesetting.block import FACE_NAME, Lettering, Vocabulary, make_vocabulary
 from textblocks_gen.typesetting.typeface import load_typefaces
 from textblocks_gen.typesetting.typeset import Metrics
-from textblocks_gen.words.choice import Words, choose_words
+from textblocks_gen.words.choice import ChosenWords, choose_words
 from textblocks_gen.words.spelling import capitals_needed, character_index, characters_needed
 
 log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class Studio:
     """Its images in BGR, OpenCV's order, so that samples need not be converted to be encoded."""
     textures: tuple[Array, ...]
     """Grey textures for letters."""
-    darkroom: Darkroom
+    camera: CameraFields
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def open_studio(recipe: TextRecipe, source: Inputs) -> Studio:
         ),
         vocabulary=make_vocabulary(words, chosen.running),
         pool=pool,
-        darkroom=open_darkroom(recipe),
+        camera=make_camera_fields(recipe),
         textures=_textures(recipe, pool.images),
     )
 
@@ -162,7 +162,7 @@ def _pool_recipe(recipe: TextRecipe, source: Inputs) -> PoolRecipe:
 _pool = lru_cache(maxsize=2)(make_pool)
 
 
-def words_of(recipe: TextRecipe, source: Inputs) -> Words:
+def words_of(recipe: TextRecipe, source: Inputs) -> ChosenWords:
     """Return the words that may be drawn; warn about those that are left out."""
     return _words(_bare(recipe), source)
 
@@ -178,7 +178,7 @@ def _bare(recipe: TextRecipe) -> TextRecipe:
 
 
 @lru_cache(maxsize=4)
-def _words(recipe: TextRecipe, source: Inputs) -> Words:
+def _words(recipe: TextRecipe, source: Inputs) -> ChosenWords:
     words = choose_words(recipe, source.lexicon, source.text)
     for warning in words.warnings:
         _warn(warning)

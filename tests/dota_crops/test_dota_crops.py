@@ -14,7 +14,7 @@ from dota_crops import DotaRecipe, generate, make_plan
 from dota_crops.cut_rule import judge, parse_cut
 from dota_crops.extract import PlannedCrops, resized, start
 from dota_crops.plan import Crop, choose, shared
-from dota_crops.scenes import Pair, look
+from dota_crops.scenes import Pair, read_scene
 from dota_crops.statistics import shortages
 from dota_root import add_image, make_root, squares
 from ivl_shards import UserError, open_dataset
@@ -172,7 +172,7 @@ def test_cut_rules_on_a_square_at_the_edge(tmp_path: Path, cut: str) -> None:
     """A square of 100 pixels, of which a window sees a part."""
     quad = np.array([[[200, 200], [300, 200], [300, 300], [200, 300]]])
     labels = add_image(tmp_path, "P1", quad)
-    scene = look(Pair(tmp_path / "val/images/P1.png", labels), "plane", 1).scene
+    scene = read_scene(Pair(tmp_path / "val/images/P1.png", labels), "plane", 1).scene
     assert scene is not None
     lefts = np.array([100, 200, 201, 229, 231, 249, 251, 299, 300])
     windows = np.stack([lefts, lefts * 0 + 150, lefts + 200, lefts * 0 + 350], 1)

@@ -20,8 +20,8 @@ _WIDE_BLUR, _NARROW_BLUR = 1.1, 0.45
 
 
 @dataclass(frozen=True)
-class Darkroom:
-    """Fields of light and noise that images are finished with, made once a process."""
+class CameraFields:
+    """Fields of light and noise that images are finished with, computed once a process."""
 
     noise: Array
     """(H + SPARE, W + SPARE, 3): within 0 … 255, around 128."""
@@ -31,17 +31,17 @@ class Darkroom:
     """Fields of light are (H, W, 3): 128 where light is not changed; glares 0 where none is."""
 
 
-def open_darkroom(recipe: TextRecipe) -> Darkroom:
+def make_camera_fields(recipe: TextRecipe) -> CameraFields:
     """Make the fields for images of a recipe."""
     rng = np.random.Generator(np.random.Philox(key=recipe.seed))
     size = (recipe.height, recipe.width)
     noise = rng.integers(256, size=(size[0] + SPARE, size[1] + SPARE, 3), dtype=np.uint8)
     if not (recipe.light or recipe.glare or recipe.vignette):
         none = np.zeros((0, 0, 3), np.uint8)
-        return Darkroom(noise, (), (), none)
+        return CameraFields(noise, (), (), none)
     lights = tuple(_light(rng, *size) for _ in range(_FIELDS))
     glares = tuple(_glare(rng, *size) for _ in range(_GLARES))
-    return Darkroom(noise, lights, glares, _vignette(*size))
+    return CameraFields(noise, lights, glares, _vignette(*size))
 
 
 def _light(rng: np.random.Generator, height: int, width: int) -> Array:
@@ -77,21 +77,21 @@ def _vignette(height: int, width: int) -> Array:
     return np.repeat((128 - np.minimum(far // 2, 128)).astype(np.uint8)[..., None], 3, axis=2)
 
 
-def light_up(image: Array, darkroom: Darkroom, light: Light) -> None:
+def light_up(image: Array, camera: CameraFields, light: Light) -> None:
     """Light an image unevenly, with dark corners and a reflection."""
     if light.strength:
-        field = darkroom.lights[int(light.field * _FIELDS)]
+        field = camera.lights[int(light.field * _FIELDS)]
         scale_light(image, field, int(light.strength * 256))
     if light.vignette:
-        scale_light(image, darkroom.vignette, int(light.vignette * 256))
+        scale_light(image, camera.vignette, int(light.vignette * 256))
     if light.glare:
-        glare = darkroom.glares[int(light.glare_field * _GLARES)]
+        glare = camera.glares[int(light.glare_field * _GLARES)]
         add_light(image, glare, int(light.glare * 256))
 
 
-def add_grain(image: Array, darkroom: Darkroom, grain: Grain) -> None:
+def add_grain(image: Array, camera: CameraFields, grain: Grain) -> None:
     """Make an image grainy."""
-    add_noise(image, darkroom.noise, 2 * grain.strength, grain.down, grain.right)
+    add_noise(image, camera.noise, 2 * grain.strength, grain.down, grain.right)
 
 
 def defocus(image: Array, radius: float) -> Array:

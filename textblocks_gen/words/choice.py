@@ -12,7 +12,7 @@ from textblocks_gen.words.spelling import readable_words
 
 
 @dataclass(frozen=True)
-class Words:
+class ChosenWords:
     """The words that may be drawn, and how many were left out."""
 
     words: tuple[str, ...]
@@ -25,7 +25,7 @@ class Words:
     """Lines to be shown about words that were left out for other reasons."""
 
 
-def choose_words(recipe: TextRecipe, lexicon: Path | None, text: Path | None) -> Words:
+def choose_words(recipe: TextRecipe, lexicon: Path | None, text: Path | None) -> ChosenWords:
     """Load the words and leave out those that the recipe does not want or cannot draw."""
     if lexicon and text:
         raise UserError("--lexicon and --text: give one of them")
@@ -56,7 +56,7 @@ def choose_words(recipe: TextRecipe, lexicon: Path | None, text: Path | None) ->
         if not words:
             raise UserError(f"{place}: {left_out}; use a larger --size or other words")
         warnings.append(f"{place}: {left_out}")
-    return Words(
+    return ChosenWords(
         words,
         bool(text),
         fingerprint_of(words, running=bool(text)),

@@ -60,15 +60,17 @@ fuzz: .venv/installed-dev
 perf: .venv/installed-dev
 	$(BIN)/python perf/report.py
 
-# The results and model cards in README and docs, from the files in results/ and the weights.
+# The tables of README and docs: results and model cards from results/ and the weights, options
+# from the recipes.
 readme: .venv/installed-bench
 	$(BIN)/ivl-bench results
 	$(BIN)/ivl-bench models --out docs/MODELS.md
-	$(BIN)/python docs/readme_results.py
+	$(BIN)/python tools/readme_results.py
+	$(BIN)/python tools/option_tables.py
 
 # Those of the README, from our own generators and the weights that come along.
 pictures: .venv/installed-bench
-	$(BIN)/python docs/pictures/make.py
+	$(BIN)/python tools/pictures/make.py
 
 # torch goes first and pinned: unpinned it brings gigabytes of CUDA.
 .venv/installed-bench: pyproject.toml constraints.txt

@@ -8,9 +8,8 @@ from typing import Any
 import cv2
 
 from icdar_blocks.extract import encode
-from icdar_blocks.picture import read_picture
 from icdar_blocks.plan import Grouped
-from icdar_blocks.scenes import Scene, Split
+from icdar_blocks.scenes import Scene, Split, read_picture
 from icdar_blocks.table import counted_lines, format_table
 from icdar_blocks.words import Block, around
 from ivl_shards.disk import write_whole

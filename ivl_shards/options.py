@@ -1,6 +1,5 @@
 """Options: what all command lines of the toolkit share."""
 
-import re
 import sys
 import time
 from collections.abc import Callable
@@ -14,10 +13,9 @@ from ivl_shards.errors import Stopped, UserError, limit_reached, printable
 from ivl_shards.format.reader import open_dataset
 from ivl_shards.generation.engine import generate
 from ivl_shards.generation.generator import Generator
+from ivl_shards.generation.knobs import Decorator
 from ivl_shards.generation.recipe import Recipe, format_counts, parse_counts, require
 from ivl_shards.progress import show_progress
-
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class Counts(click.ParamType[tuple[int, ...]]):
@@ -27,21 +25,6 @@ class Counts(click.ParamType[tuple[int, ...]]):
 
     def convert(self, value: Any, param: Any, context: Any) -> tuple[int, ...]:
         return value if isinstance(value, tuple) else parse_counts(value)
-
-
-class Size(click.ParamType[tuple[int, int]]):
-    """Width and height in pixels such as 448x320, or one number for both."""
-
-    name = "WIDTHxHEIGHT"
-
-    def convert(self, value: Any, param: Any, context: Any) -> tuple[int, int]:
-        if isinstance(value, tuple):
-            return value
-        match = re.fullmatch(r"(\d{1,6})(?:[x×](\d{1,6}))?", value.lower())
-        if not match:
-            name = param.opts[0] if param else "size"
-            raise UserError(f"{name} {value}: write WIDTHxHEIGHT, for example 448x320")
-        return int(match[1]), int(match[2] or match[1])
 
 
 def run(command: click.Command, name: str) -> None:

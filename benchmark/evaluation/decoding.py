@@ -71,7 +71,9 @@ def _lexicon(name: str, alphabet: str) -> Trie:
 
 
 def _read_lexicon(name: str) -> tuple[str, ...]:
-    from textblocks_gen.lexicon import load_lexicon  # imports numba: needed with a lexicon alone
+    from textblocks_gen.words.lexicon import (
+        load_lexicon,  # imports numba: needed with a lexicon alone
+    )
 
     return load_lexicon(None if name == DEFAULT else Path(name)).words
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import textblocks_gen
 from benchmark.data.batches import make_batch, spell
 from benchmark.data.datasets import DataFolder, split_validation
-from benchmark.data.letterbox import SIZE, apply_homography, step_map, warp_onto_canvas
+from benchmark.data.letterbox import SIZE, apply_homography, warp_onto_canvas
 from benchmark.evaluation.metrics import (
     LINE_COUNT,
     WordCounts,
@@ -36,6 +36,7 @@ from benchmark.training.run_folder import Config
 from benchmark.training.settings import Training
 from icdar_tree import make_tree
 from ivl_shards import UserError, open_dataset
+from ivl_shards.format.memory import step_map
 from textblocks_gen import TextRecipe
 
 REAL = Path(os.environ.get("IVL_DATA", "")) / "icdar13"

@@ -14,7 +14,7 @@ from icdar_tree import make_tree
 from ivl_shards import Generator, Recipe
 from photos import PHOTOS, PhotoRecipe
 from shapes_gen import COLOURED, TOY, ColouredRecipe, ToyRecipe
-from textblocks_gen import TEXT, Source, TextRecipe, complete
+from textblocks_gen import TEXT, Inputs, TextRecipe, complete
 
 Prepared = tuple[Recipe, Any]
 
@@ -47,14 +47,14 @@ def _text(folder: Path) -> Prepared:
         blur=0.3,
         noise=0.3,
     )
-    return complete(recipe, Source()), Source()
+    return complete(recipe, Inputs()), Inputs()
 
 
 def _dota(folder: Path) -> Prepared:
     make_root(folder / "dota", images=3)
     recipe = DotaRecipe(counts=(2, 3, 4), total=60, split="val")
     plan = dota_crops.make_plan(recipe, folder / "dota", strict=True)
-    return plan.recipe, dota_crops.source(plan)
+    return plan.recipe, plan.source
 
 
 def _icdar(folder: Path) -> Prepared:

@@ -208,7 +208,7 @@ def test_sheet_and_page_are_written(tmp_path, run) -> None:
         (["--root", "root", "--choice", "growth=0", "out.h5"], ["growth"]),
         (["--root", "root", "out.txt"], ["ends in .h5"]),
         (["--root", "root", "--canvas", "x1", "out.h5"], ["--canvas x1", "448x320"]),
-        (["--root", "root", "--canvas", "1x1", "out.h5"], ["canvas 1: between 8"]),
+        (["--root", "root", "--canvas", "1x1", "out.h5"], ["--canvas 1x1: must be between 8"]),
         (["--root", "root", "--margin", "nan", "out.h5"], ["margin"]),
         (["--root", "root", "--sheet", "s.png"], ["give OUT"]),
         (["--root", "root", "--page", "no/p.html", "--quiet"], ["no/p.html: cannot be written"]),

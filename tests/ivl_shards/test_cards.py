@@ -24,7 +24,7 @@ from ivl_shards.inspect.card import card
 from ivl_shards.inspect.publication import Publication, list_files
 from photos import PHOTOS, PhotoRecipe
 from shapes_gen import COLOURED, ColouredRecipe, ToyRecipe
-from textblocks_gen import Source, TextRecipe
+from textblocks_gen import Inputs, TextRecipe
 
 pytestmark = pytest.mark.filterwarnings("ignore:ConjunctiveGraph:DeprecationWarning")  # theirs
 
@@ -167,7 +167,7 @@ def test_the_command_of_texts_from_sources_of_ones_own(run, tmp_path: Path) -> N
         contrast=60,
         quality=80,
     )
-    textblocks_gen.generate(recipe, tmp_path / "data.h5", Source(*places.values()), workers=1)
+    textblocks_gen.generate(recipe, tmp_path / "data.h5", Inputs(*places.values()), workers=1)
     dataset = open_dataset(tmp_path / "data.h5")
     text = text_of(dataset)
     assert "1 faces of a folder of the maker's own" in text
@@ -194,10 +194,15 @@ def test_the_command_of_blocks_by_another_rule(run, tmp_path: Path) -> None:
         assert again.attributes["recipe"] == dataset.attributes["recipe"]
 
 
-def test_a_recipe_that_cannot_be_typed_has_no_command(make) -> None:
+def test_every_knob_is_in_the_command(make) -> None:
     text = text_of(make(ToyRecipe((2,), 2, gap=7)))
-    assert "does not say by which command" in text
+    assert "shapes-gen toy --lines 2 --total 2 --split test --gap 7" in text
     assert '"gap": 7' in text
+
+
+def test_a_generator_without_a_command_line(tmp_path: Path) -> None:
+    generate(PHOTOS, PhotoRecipe((1, 2), 6), tmp_path / "data.h5", workers=1)
+    assert "does not say by which command" in text_of(open_dataset(tmp_path / "data.h5"))
 
 
 def test_one_shard_of_many_says_so(make) -> None:

@@ -15,8 +15,8 @@ from fonts.catalogue import INDEX, installed_faces
 from fonts.install import install
 from fonts.places import cache_folder, recall, remember, write_atomically
 from ivl_shards import UserError, open_dataset
-from textblocks_gen.lexicon import _default, load_lexicon
-from textblocks_gen.typeface import Typefaces, load_typefaces
+from textblocks_gen.typesetting.typeface import Typefaces, load_typefaces
+from textblocks_gen.words.lexicon import _default, load_lexicon
 
 FEW = ("--lines", "1", "--n", 4, "--workers", 1, "--quiet")
 DAMAGES = {

@@ -78,7 +78,7 @@ def test_every_link_leads_somewhere(page: str) -> None:
 
 
 def test_the_tables_are_those_of_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(ROOT / "docs")
+    monkeypatch.syspath_prepend(ROOT / "tools")
     import readme_results
 
     results = read_results(ROOT / "results")

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ivl_shards import UserError
-from textblocks_gen import lexicon
-from textblocks_gen.lexicon import load_lexicon
+from textblocks_gen.words import lexicon
+from textblocks_gen.words.lexicon import load_lexicon
 
 
 @pytest.fixture

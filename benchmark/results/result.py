@@ -124,7 +124,7 @@ class Result:
     def machine(self) -> str:
         """The machine and its threads."""
         machine, threads = self.environment.get("machine", ""), self.environment.get("threads", "?")
-        return f"{machine}, {threads} threads"
+        return f"{machine}, {threads} thread{'s' * (threads != 1)}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as it is stored."""

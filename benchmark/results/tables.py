@@ -244,15 +244,15 @@ def text_table(task: Task, rows: Sequence[Row], metric: Metric) -> str:
     return "\n".join(lines)
 
 
-def markdown_table(rows: Sequence[Row], first: str) -> list[str]:
-    """Return the lines of a Markdown table."""
+def markdown_table(rows: Sequence[Row], first: str, with_samples: bool = False) -> list[str]:
+    """Return the lines of a Markdown table, if asked with the number of test samples."""
     lengths = sort_columns({n for row in rows for n in row.figures})
-    lines = [
-        f"| {first} | " + " | ".join(map(str, lengths)) + " |",
-        "|---" * (len(lengths) + 1) + "|",
-    ]
+    heads = [first, *map(str, lengths), *(["samples"] if with_samples else [])]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for row in rows:
         cells = [_cell(row, n) for n in lengths]
+        if with_samples:
+            cells.append("–" if row.samples is None else f"{row.samples:,}")
         seeds = f", {row.seeds} seeds" if (row.seeds or 1) > 1 else ""
         lines.append(f"| {in_table(row.label)}{seeds} | " + " | ".join(cells) + " |")
     return lines

@@ -18,7 +18,7 @@ import click
 
 from ivl_shards.disk import write_whole
 from ivl_shards.errors import UserError, printable
-from ivl_shards.export.files import FORMATS, export
+from ivl_shards.export.formats import FORMATS, export
 from ivl_shards.format.reader import Dataset, open_dataset
 from ivl_shards.generation.recipe import require
 from ivl_shards.guard import run_guarded

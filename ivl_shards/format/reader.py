@@ -23,7 +23,7 @@ import numpy as np
 
 from ivl_shards.errors import Damage, UserError
 from ivl_shards.format.columns import Column, Hdf5Column, decode, map_file, open_column
-from ivl_shards.format.metadata import stored_about, stored_versions
+from ivl_shards.format.metadata import stored_metadata, stored_versions
 from ivl_shards.format.sample import Sample
 from ivl_shards.format.schema import DIGEST, ENCODED, Array, Schema
 from ivl_shards.format.structure import (
@@ -73,7 +73,7 @@ class Shard:
         return self._columns[name]
 
 
-class Source:
+class DatasetFiles:
     """The files of a dataset, opened lazily, once a process."""
 
     def __init__(self, path: Path) -> None:
@@ -81,7 +81,7 @@ class Source:
         file, self.attributes, self.schema = open_checked(path)
         file.close()
         with damage_named(path):
-            stored_about(self.attributes)
+            stored_metadata(self.attributes)
             stored_versions(self.attributes)
         listed = stored_shards(self.attributes)
         self.shards = [(path.parent / name, samples) for name, samples in listed]
@@ -171,40 +171,40 @@ def shard_size(path: Path) -> int:
 class Dataset(Sequence[Sample]):
     """A dataset, or a selection of it; slices are selections too and read nothing."""
 
-    def __init__(self, source: Source, rows: range | Array) -> None:
-        self._source = source
+    def __init__(self, files: DatasetFiles, rows: range | Array) -> None:
+        self._files = files
         # A range where all of them are meant: their number is what a file says, and not allocated.
         self._rows = rows
 
     @property
     def path(self) -> Path:
         """Where it was opened."""
-        return self._source.path
+        return self._files.path
 
     @property
     def attributes(self) -> dict[str, Any]:
         """What the file says about itself: generator, seed, licence, checksum …"""
-        return dict(self._source.attributes)
+        return dict(self._files.attributes)
 
     @property
     def recipe(self) -> dict[str, Any]:
         """The recipe it was made from."""
-        return from_json(self._source.attributes["recipe"])
+        return from_json(self._files.attributes["recipe"])
 
     @property
     def schema(self) -> Schema:
         """Its fields."""
-        return self._source.schema
+        return self._files.schema
 
     @property
     def shards(self) -> list[Path]:
         """The files that hold the samples."""
-        return [path for path, _ in self._source.shards]
+        return [path for path, _ in self._files.shards]
 
     @property
     def shard_sizes(self) -> list[int]:
         """How many samples each of them holds."""
-        return [samples for _, samples in self._source.shards]
+        return [samples for _, samples in self._files.shards]
 
     @property
     def lengths(self) -> Array:
@@ -223,16 +223,16 @@ class Dataset(Sequence[Sample]):
     def __getitem__(self, index: slice | Array) -> "Dataset": ...
     def __getitem__(self, index: int | slice | Array) -> "Sample | Dataset":
         if isinstance(index, np.ndarray):
-            return Dataset(self._source, np.asarray(self._rows)[index])
+            return Dataset(self._files, np.asarray(self._rows)[index])
         if isinstance(index, slice):
-            return Dataset(self._source, self._rows[index])
+            return Dataset(self._files, self._rows[index])
         return self._sample(int(self._rows[index]))
 
     def __iter__(self) -> Iterator[Sample]:
         return (self[i] for i in range(len(self)))
 
     def _sample(self, row: int) -> Sample:
-        stored = self._source.read(row)
+        stored = self._files.read(row)
         with self._sample_named(row):
             fields = unpad(self.schema, stored)
             for field in self.schema:
@@ -250,7 +250,7 @@ class Dataset(Sequence[Sample]):
 
     def stored(self, index: int) -> dict[str, Array]:
         """The fields of a sample as they stand in the file: padded, photographs encoded."""
-        return self._source.read(int(self._rows[index]))
+        return self._files.read(int(self._rows[index]))
 
     def unpadded(self, index: int) -> dict[str, Array]:
         """The fields of a sample without padding, but photographs still encoded: quick."""
@@ -270,8 +270,8 @@ class Dataset(Sequence[Sample]):
         if name not in self.schema:
             known = ", ".join(field.name for field in self.schema)
             raise UserError(f"{self.path}: no field '{name}': it has {known}")
-        self._source.check_present()
-        return self._source.gather(name, np.asarray(self._rows))
+        self._files.check_present()
+        return self._files.gather(name, np.asarray(self._rows))
 
     def batches(
         self,
@@ -287,7 +287,7 @@ class Dataset(Sequence[Sample]):
         different sizes come as an array of arrays.
         """
         names = self._names(fields)
-        self._source.check_present()
+        self._files.check_present()
         chosen = np.asarray(self._rows)
         positions = np.arange(len(self)) if shuffle is None else self._shuffled(shuffle)
         for start in range(0, len(self), size):
@@ -298,12 +298,12 @@ class Dataset(Sequence[Sample]):
         return [f.name for f in self.schema if f.name != DIGEST] if fields is None else fields
 
     def _batch(self, name: str, rows: Array) -> Array:
-        field, values = self.schema[name], self._source.gather(name, rows)
+        field, values = self.schema[name], self._files.gather(name, rows)
         return _stack([decode(field, v) for v in values]) if field.storage == "encoded" else values
 
     def _shuffled(self, shuffle: int | np.random.Generator) -> Array:
         rng = np.random.default_rng(shuffle)
-        files = np.searchsorted(self._source.ends, self._rows, "right")
+        files = np.searchsorted(self._files.ends, self._rows, "right")
         order = rng.permutation(np.unique(files))
         groups = [order[k : k + _SHUFFLE_SHARDS] for k in range(0, len(order), _SHUFFLE_SHARDS)]
         return np.concatenate(
@@ -334,8 +334,8 @@ class PaddedRows(Sequence[dict[str, Array]]):
 
 def open_dataset(path: Path | str) -> Dataset:
     """Open a dataset by its one path: a single file, an index, or one shard of many."""
-    source = Source(Path(path))
-    return Dataset(source, range(int(source.ends[-1])))
+    files = DatasetFiles(Path(path))
+    return Dataset(files, range(int(files.ends[-1])))
 
 
 def _same_fields(one: Schema, other: Schema) -> bool:

@@ -1,6 +1,7 @@
 """Sample: one image, its labels, and its memory at every step."""
 
 import hashlib
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
@@ -19,7 +20,7 @@ class Sample(Mapping[str, Array]):
 
     >>> sample = Sample({"image": np.zeros((4, 4), np.uint8), "steps": np.eye(4, dtype=np.uint8),
     ...                  "line_count": np.uint16(1)}, sequence="line_count")
-    >>> len(sample.steps), int(sample.memory(1).sum()), int(sample.delta(0).sum())
+    >>> len(sample.times), int(sample.memory(1).sum()), int(sample.delta(0).sum())
     (2, 4, 4)
     """
 
@@ -51,9 +52,15 @@ class Sample(Mapping[str, Array]):
         return int(self[self.sequence])
 
     @property
-    def steps(self) -> range:
-        """The steps t = 0 … T; at t = T nothing is left and a model must say so."""
+    def times(self) -> range:
+        """All t from 0 to T; at t = T nothing is left, and a model must say so."""
         return range(self.length + 1)
+
+    @property
+    def steps(self) -> range:
+        """The former name of `times`; the step map is the field `sample["steps"]`."""
+        warnings.warn("Sample.steps is now Sample.times", DeprecationWarning, stacklevel=2)
+        return self.times
 
     def memory(self, t: int, order: Sequence[int] | None = None) -> Map:
         """m_t, (H, W) float32: what has been seen before step t.
@@ -71,7 +78,7 @@ class Sample(Mapping[str, Array]):
         dtype = np.uint8 if isinstance(self._memory, StepMemory) else np.float16
         first = self.memory(0)
         dense = np.empty((self.length + 1, *first.shape), dtype)
-        for t in self.steps:
+        for t in self.times:
             dense[t] = self.memory(t)
         return dense
 

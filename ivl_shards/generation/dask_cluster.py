@@ -24,9 +24,11 @@ from ivl_shards.interrupt import Interrupt
 
 Runner = Callable[[list[Job], Interrupt], Iterator[Job]]
 
+WORKER_TIMEOUT = 30
+"""Seconds without a single worker after which a run ends; restarting a worker takes a few."""
+
 _ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx)://)?([\w.-]+|\[[0-9a-fA-F:.]+\]):(\d{1,5})")
 _CONNECT = 10  # seconds that a scheduler has to answer
-_PATIENCE = 30  # seconds without a single worker; a worker that is restarted needs a few
 _ANSWER = 30  # seconds that a busy scheduler has to answer a question
 _HEAR = 0.1  # seconds after which Ctrl-C is heard
 _LOOK = 2  # seconds between looks at the number of workers
@@ -39,7 +41,7 @@ _LOUD = ("distributed", "distributed.client", "tornado", "tornado.application", 
 
 
 @contextlib.contextmanager
-def cluster(address: str, generator: Generator) -> Iterator[Runner]:
+def connect_cluster(address: str, generator: Generator) -> Iterator[Runner]:
     """Connect to a scheduler; yields what runs jobs on its workers, all of which were checked."""
     try:
         from distributed import Client
@@ -114,7 +116,7 @@ def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
 
 def _check_workers(client: Any, address: str, generator: Generator) -> None:
     try:
-        client.wait_for_workers(1, timeout=_PATIENCE)
+        client.wait_for_workers(1, timeout=WORKER_TIMEOUT)
         found = client.run(content_versions, generator, on_error="return")
     except TimeoutError:
         raise UserError(f"{address}: no worker has joined this Dask scheduler") from None
@@ -201,5 +203,5 @@ class _Watch:
             raise _lost(self._address) from None
         if workers:
             self._seen = now
-        elif now - self._seen > _PATIENCE:
+        elif now - self._seen > WORKER_TIMEOUT:
             raise Stopped(f"{self._address}: no Dask worker is left: {_KEPT}")

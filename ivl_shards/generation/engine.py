@@ -19,7 +19,7 @@ from ivl_shards.disk import drop_temporary, explained, sync_folder, try_lock
 from ivl_shards.errors import Damage, Foreign, Stopped, UserError
 from ivl_shards.format.structure import read_attributes, stored_shards
 from ivl_shards.format.writer import ShardWriter, shard_writer, write_index
-from ivl_shards.generation.dask_cluster import Runner, cluster
+from ivl_shards.generation.dask_cluster import Runner, connect_cluster
 from ivl_shards.generation.generator import Generator
 from ivl_shards.generation.layout import (
     Layout,
@@ -238,7 +238,7 @@ def _hold(lock: Path) -> int:
 def _runner(workers: int, dask: str | None, generator: Generator) -> Iterator[Runner]:
     """What runs jobs: this process, a pool of processes, or a cluster."""
     if dask is not None:
-        with cluster(dask, generator) as runner:
+        with connect_cluster(dask, generator) as runner:
             yield runner
     elif workers == 1:
         yield _run_here

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ivl_shards.format.metadata import About, nothing_said, versions
+from ivl_shards.format.metadata import Metadata, no_metadata, versions
 from ivl_shards.format.sample import Sample
 from ivl_shards.format.schema import DIGEST_FIELD, Schema, dense_memory_field
 from ivl_shards.generation.randomness import Draws
@@ -35,8 +35,8 @@ class Generator:
     source says where outside data lies on this machine (None where there is none); what of it
     decides the content stands in the recipe.
     """
-    about: Callable[[Any, Any], About] = nothing_said
-    """Recipe, source → what the dataset's card says in words."""
+    metadata: Callable[[Any, Any], Metadata] = no_metadata
+    """Recipe, source → title, description, origins and limits for the dataset card."""
 
     def stored_schema(self, recipe: Recipe) -> Schema:
         """The generator's fields and those that every dataset has."""
@@ -58,9 +58,9 @@ class Generator:
             "licence": self.licence,
         }
 
-    def words(self, recipe: Recipe, source: Any) -> dict[str, Any]:
-        """What a file also says about itself, which may change while its content does not."""
-        return {**self.about(recipe, source).attributes(), "versions": versions()}
+    def metadata_attributes(self, recipe: Recipe, source: Any) -> dict[str, Any]:
+        """Return metadata and package versions, which may change while the content does not."""
+        return {**self.metadata(recipe, source).attributes(), "versions": versions()}
 
 
 def drawn_samples(

@@ -42,7 +42,7 @@ class Job:
     @property
     def all_attributes(self) -> dict[str, Any]:
         """What the file says about itself."""
-        return {**self.attributes, **self.generator.words(self.recipe, self.source)}
+        return {**self.attributes, **self.generator.metadata_attributes(self.recipe, self.source)}
 
 
 def make_shard(job: Job, before: Callable[[], None] = lambda: None) -> Job:

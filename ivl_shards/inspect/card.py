@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ivl_shards.format.metadata import About, stored_about, stored_versions
+from ivl_shards.format.metadata import Metadata, stored_metadata, stored_versions
 from ivl_shards.format.reader import Dataset
 from ivl_shards.format.schema import ENCODED, Field, Schema
 from ivl_shards.generation.layout import ONE_FILE
@@ -36,11 +36,11 @@ _MOST_FILES = 20
 
 def card(dataset: Dataset, files: list[File], published: Publication) -> str:
     """The page."""
-    about = stored_about(dataset.attributes)
+    metadata = stored_metadata(dataset.attributes)
     parts = [
-        _head(dataset, about),
-        f"# {_label(_title(dataset, about))}",
-        _escaped(about.description),
+        _head(dataset, metadata),
+        f"# {_label(_title(dataset, metadata))}",
+        _escaped(metadata.description),
         _facts(dataset, files, published),
         "## How to read it",
         _use(dataset),
@@ -49,32 +49,32 @@ def card(dataset: Dataset, files: list[File], published: Publication) -> str:
         "## Statistics",
         *_statistics(dataset),
         "## How it was made",
-        *_making(dataset, about),
+        *_making(dataset, metadata),
         "## Licence and origin",
-        *_licence(dataset, about),
+        *_licence(dataset, metadata),
         "## Known limits",
-        _bullets(map(_escaped, about.limits)) if about.limits else "The file names none.",
+        _bullets(map(_escaped, metadata.limits)) if metadata.limits else "The file names none.",
         "## How to cite",
-        _block("bibtex", citations(about)),
+        _block("bibtex", citations(metadata)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _title(dataset: Dataset, about: About) -> str:
+def _title(dataset: Dataset, metadata: Metadata) -> str:
     attributes = dataset.attributes
-    return f"{about.title or attributes['task']}: {attributes['split']}"
+    return f"{metadata.title or attributes['task']}: {attributes['split']}"
 
 
 # --- the head ----------------------------------------------------------------------------
 
 
-def _head(dataset: Dataset, about: About) -> str:
+def _head(dataset: Dataset, metadata: Metadata) -> str:
     attributes = dataset.attributes
     # Hugging Face's loader refuses virtual datasets, so it is given the shards.
     paths = [path.relative_to(dataset.path.parent).as_posix() for path in dataset.shards]
     split = str(attributes["split"]).replace("-", "_")  # all that its names of splits allow
     head = {
-        "pretty_name": about.title or attributes["task"],
+        "pretty_name": metadata.title or attributes["task"],
         **licence_head(str(attributes["licence"])),
         "size_categories": [_size_category(len(dataset))],
         "tags": ["inductive-visual-localisation", attributes["task"]],
@@ -194,10 +194,10 @@ def _spread_row(spread: Spread) -> tuple[str, ...]:
 # --- where it comes from -----------------------------------------------------------------
 
 
-def _making(dataset: Dataset, about: About) -> Iterator[str]:
+def _making(dataset: Dataset, metadata: Metadata) -> Iterator[str]:
     attributes = dataset.attributes
-    if about.command:
-        yield _block("", command_line(dataset, about))
+    if metadata.command:
+        yield _block("", command_line(dataset, metadata))
     else:
         yield "The file does not say by which command; its recipe, for Python, is below."
     if len(dataset) < int(dataset.recipe["total"]):
@@ -227,21 +227,21 @@ def _recipe(dataset: Dataset) -> str:
     return "{\n" + ",\n".join(lines) + "\n}"
 
 
-def command_line(dataset: Dataset, about: About) -> str:
+def command_line(dataset: Dataset, metadata: Metadata) -> str:
     """What to type to make this dataset again under the name that it has."""
     sharded = dataset.shards != [dataset.path]
     layout = []
     if sharded or len(dataset) > ONE_FILE:
         layout = ["--shard-size", str(dataset.shard_sizes[0])]
-    return f"{about.command} {shlex.join([*layout, dataset.path.name])}"
+    return f"{metadata.command} {shlex.join([*layout, dataset.path.name])}"
 
 
-def _licence(dataset: Dataset, about: About) -> Iterator[str]:
+def _licence(dataset: Dataset, metadata: Metadata) -> Iterator[str]:
     yield f"Of the dataset: {_label(dataset.attributes['licence'])}."
-    if about.origins:
-        rows = [tuple(map(_label, (o.what, o.where, o.licence))) for o in about.origins]
+    if metadata.origins:
+        rows = [tuple(map(_label, (o.what, o.where, o.licence))) for o in metadata.origins]
         yield _table(("what", "where from", "licence"), rows)
-    elif about.description:
+    elif metadata.description:
         yield "Everything in it was drawn by the generator; it holds nothing of other people."
     else:
         yield "The file does not say what it was made from."

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ivl_shards.format.metadata import stored_about
+from ivl_shards.format.metadata import stored_metadata
 from ivl_shards.format.reader import Dataset
 from ivl_shards.format.schema import ENCODED, Field
 from ivl_shards.inspect.publication import File, Publication, citations, licence_address
@@ -68,18 +68,18 @@ _CONTEXT: Json = {
 def croissant(dataset: Dataset, files: list[File], published: Publication) -> Json:
     """The metadata of a dataset and of its files."""
     attributes = dataset.attributes
-    about = stored_about(attributes)
+    metadata = stored_metadata(attributes)
     split = str(attributes["split"])
-    title = about.title or str(attributes["task"])
+    title = metadata.title or str(attributes["task"])
     whole: Json = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.1",
         "name": f"{title}, {split}",
-        "description": about.description or title,
+        "description": metadata.description or title,
         "license": licence_address(str(attributes["licence"])),
         "version": _semantic(str(attributes["generator_version"])),
-        "citeAs": citations(about),
+        "citeAs": citations(metadata),
         "keywords": ["inductive visual localisation", str(attributes["task"])],
         "isLiveDataset": False,
         "distribution": [_file_object(file) for file in files],
@@ -89,10 +89,10 @@ def croissant(dataset: Dataset, files: list[File], published: Publication) -> Js
             _sample_set(dataset, split, files[0]),
         ],
     }
-    if about.limits:
-        whole["rai:dataLimitations"] = list(about.limits)
-    if about.command:
-        whole["rai:dataCollection"] = f"Made by: {about.command}"
+    if metadata.limits:
+        whole["rai:dataLimitations"] = list(metadata.limits)
+    if metadata.command:
+        whole["rai:dataCollection"] = f"Made by: {metadata.command}"
     return {**whole, **_publication(published)}
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ivl_shards.errors import Damage, UserError
-from ivl_shards.format.metadata import About
+from ivl_shards.format.metadata import Metadata
 from ivl_shards.format.reader import Dataset
 
 
@@ -97,6 +97,6 @@ _TOOLKIT = """\
 }"""
 
 
-def citations(about: About) -> str:
+def citations(metadata: Metadata) -> str:
     """BibTeX of the paper, the toolkit, and those whose work is in the dataset."""
-    return "\n\n".join([PAPER, _TOOLKIT, *(o.cite for o in about.origins if o.cite)])
+    return "\n\n".join([PAPER, _TOOLKIT, *(o.cite for o in metadata.origins if o.cite)])

@@ -8,7 +8,7 @@ import numpy as np
 
 from ivl_shards.errors import Damage
 from ivl_shards.format.columns import decode
-from ivl_shards.format.reader import Dataset, Source, open_dataset, unpad
+from ivl_shards.format.reader import Dataset, DatasetFiles, open_dataset, unpad
 from ivl_shards.format.sample import Sample, digest
 from ivl_shards.format.schema import DEFLATE, DIGEST, MEMORY, PLAIN, Array, Schema, check_classes
 from ivl_shards.format.seal import check_bytes
@@ -25,20 +25,20 @@ def problems(path: Path) -> Iterator[str]:
     """
     try:
         check_bytes(path)
-        source = Source(path)
+        files = DatasetFiles(path)
     except Damage as damage:
         yield str(damage)
         return
-    broken = list(_shard_problems(source))
+    broken = list(_shard_problems(files))
     yield from broken or _content_problems(open_dataset(path))
 
 
-def _shard_problems(source: Source) -> Iterator[str]:
-    for k, (path, _) in enumerate(source.shards):
+def _shard_problems(files: DatasetFiles) -> Iterator[str]:
+    for k, (path, _) in enumerate(files.shards):
         try:
-            if path.exists() and path != source.path:
+            if path.exists() and path != files.path:
                 check_bytes(path)
-            source.shard(k)  # is it there, and of this dataset?
+            files.shard(k)  # is it there, and of this dataset?
         except Damage as damage:
             yield str(damage)
 
@@ -97,7 +97,7 @@ def _dense_problem(sample: Sample) -> str:
     if MEMORY not in sample:
         return ""
     height, width = sample.image.shape[:2]
-    for t in sample.steps:
+    for t in sample.times:
         stored = sample[MEMORY][t, :height, :width].astype(np.float32)
         if not np.allclose(stored, sample.memory(t), atol=_TOLERANCE):
             return "its dense memory is not that of its labels"

@@ -22,7 +22,7 @@ TOY = Generator(
     schema=schema,
     size=size,
     start=start,
-    about=about,
+    metadata=about,
 )
 
 __all__ = ["TOY", "ToyRecipe"]

@@ -15,7 +15,7 @@ from fonts.catalogue import INDEX, installed_faces
 from fonts.install import install
 from fonts.places import cache_folder, recall, remember, write_atomically
 from ivl_shards import UserError, open_dataset
-from textblocks_gen.lexicon import _default, load_lexicon
+from textblocks_gen.lexicon import default_lexicon, load_lexicon
 from textblocks_gen.typeface import Typefaces, load_typefaces
 
 FEW = ("--lines", "1", "--n", 4, "--workers", 1, "--quiet")
@@ -87,7 +87,7 @@ def test_without_a_cache_the_work_goes_on(cache: Path) -> None:
     cache.parent.mkdir(parents=True)
     cache.write_text("a file where the folder should be")
     assert len(load_typefaces(default_faces()[:1], " AB", 20.0)) == 1
-    _default.cache_clear()
+    default_lexicon.cache_clear()
     assert len(load_lexicon().words) > 85_000
 
 

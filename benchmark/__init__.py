@@ -2,5 +2,5 @@
 
     ivl-bench run --model inductive
 
-This is the only room that needs torch.
+This is the only package that needs torch.
 """

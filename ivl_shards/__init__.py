@@ -1,6 +1,6 @@
-"""The shard format: samples that carry the memory of an ideal reader at every step.
+"""The shard format: datasets whose samples carry the memory of an ideal reader at every step.
 
-See docs/FORMAT.md for the files, `open_dataset` to read them, `generate` to make them.
+`open_dataset` reads a dataset, `generate` makes one; docs/FORMAT.md specifies the files.
 """
 
 from ivl_shards.errors import Damage, Stopped, UserError

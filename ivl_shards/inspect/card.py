@@ -1,6 +1,6 @@
-"""Card: a dataset explained on a page, from nothing but the dataset itself.
+"""Card: a page that describes a dataset, written from the dataset alone.
 
-Markdown with the head in YAML that Hugging Face reads.
+The page is Markdown with the YAML header of Hugging Face.
 """
 
 import html
@@ -26,16 +26,16 @@ _MEMORY = {
         "it is t + 1."
     ),
     "peaks": (
-        "The memory m_k is a map of gaussian peaks of width `sigma` at the `centres` of the first "
+        "The memory m_k is a map of Gaussian peaks of width `sigma` at the `centres` of the first "
         "k {things}, in any order; what is left to count are the peaks of the others."
     ),
 }
-# Files listed by name; an index of thousands has them in its Croissant metadata.
+# Files listed by name; the Croissant metadata lists all of them.
 _MOST_FILES = 20
 
 
 def card(dataset: Dataset, files: list[File], published: Publication) -> str:
-    """The page."""
+    """Return the dataset card as Markdown."""
     metadata = stored_metadata(dataset.attributes)
     parts = [
         _head(dataset, metadata),
@@ -53,7 +53,7 @@ def card(dataset: Dataset, files: list[File], published: Publication) -> str:
         "## Licence and origin",
         *_licence(dataset, metadata),
         "## Known limits",
-        _bullets(map(_escaped, metadata.limits)) if metadata.limits else "The file names none.",
+        _bullets(map(_escaped, metadata.limits)) if metadata.limits else "The file states none.",
         "## How to cite",
         _block("bibtex", citations(metadata)),
     ]
@@ -70,9 +70,9 @@ def _title(dataset: Dataset, metadata: Metadata) -> str:
 
 def _head(dataset: Dataset, metadata: Metadata) -> str:
     attributes = dataset.attributes
-    # Hugging Face's loader refuses virtual datasets, so it is given the shards.
+    # Hugging Face's loader refuses virtual datasets, so the shards are listed.
     paths = [path.relative_to(dataset.path.parent).as_posix() for path in dataset.shards]
-    split = str(attributes["split"]).replace("-", "_")  # all that its names of splits allow
+    split = str(attributes["split"]).replace("-", "_")  # split names allow no hyphen
     head = {
         "pretty_name": metadata.title or attributes["task"],
         **licence_head(str(attributes["licence"])),
@@ -82,13 +82,13 @@ def _head(dataset: Dataset, metadata: Metadata) -> str:
             {"config_name": "default", "data_files": [{"split": split, "path": paths}]},
         ],
     }
-    # JSON is YAML: no package is needed to write it, and no quoting goes wrong.
+    # JSON is valid YAML, and needs neither another package nor special quoting.
     lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in head.items()]
     return "\n".join(["---", *lines, "---"])
 
 
 def _size_category(samples: int) -> str:
-    """Hugging Face's word for a number of samples.
+    """Return Hugging Face's size category for a number of samples.
 
     >>> [_size_category(n) for n in (999, 1000, 250_000, 2_000_000)]
     ['n<1K', '1K<n<10K', '100K<n<1M', '1M<n<10M']
@@ -157,7 +157,7 @@ def _type(field: Field) -> str:
 
 
 def _shape(field: Field) -> str:
-    """For example `object_count ≤ 10, 2` for what is padded to ten."""
+    """Return the shape of a field, for example `object_count ≤ 10, 2` if it is padded to ten."""
     sides = [str(side) for side in field.shape]
     if field.counted_by:
         sides[0] = f"{field.counted_by} ≤ {sides[0]}"
@@ -199,12 +199,12 @@ def _making(dataset: Dataset, metadata: Metadata) -> Iterator[str]:
     if metadata.command:
         yield _block("", command_line(dataset, metadata))
     else:
-        yield "The file does not say by which command; its recipe, for Python, is below."
+        yield "The file does not state a command; its recipe, for Python, is below."
     if len(dataset) < int(dataset.recipe["total"]):
         first, last = attributes["first_sample"], attributes["first_sample"] + len(dataset) - 1
         yield (
-            f"This file is one shard of a larger dataset: its samples {first:,} to {last:,} of "
-            f"{dataset.recipe['total']:,}. The command makes all of them."
+            f"This file is one shard of a larger dataset: samples {first:,} to {last:,} of "
+            f"{dataset.recipe['total']:,}. The command generates all of them."
         )
     yield (
         f"Made by {_code(attributes['generator'])}, version "
@@ -221,14 +221,14 @@ def _making(dataset: Dataset, metadata: Metadata) -> Iterator[str]:
 
 
 def _recipe(dataset: Dataset) -> str:
-    """A knob a line, lists as they are."""
+    """Return the recipe as JSON with one setting per line."""
     knobs = dataset.recipe.items()
     lines = [f"  {json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in knobs]
     return "{\n" + ",\n".join(lines) + "\n}"
 
 
 def command_line(dataset: Dataset, metadata: Metadata) -> str:
-    """What to type to make this dataset again under the name that it has."""
+    """Return the command that generates this dataset again under the same name."""
     sharded = dataset.shards != [dataset.path]
     layout = []
     if sharded or len(dataset) > ONE_FILE:
@@ -237,14 +237,14 @@ def command_line(dataset: Dataset, metadata: Metadata) -> str:
 
 
 def _licence(dataset: Dataset, metadata: Metadata) -> Iterator[str]:
-    yield f"Of the dataset: {_label(dataset.attributes['licence'])}."
+    yield f"Licence of the dataset: {_label(dataset.attributes['licence'])}."
     if metadata.origins:
         rows = [tuple(map(_label, (o.what, o.where, o.licence))) for o in metadata.origins]
         yield _table(("what", "where from", "licence"), rows)
     elif metadata.description:
-        yield "Everything in it was drawn by the generator; it holds nothing of other people."
+        yield "Everything was drawn by the generator; there is no third-party material."
     else:
-        yield "The file does not say what it was made from."
+        yield "The file does not state its origins."
 
 
 # --- Markdown ----------------------------------------------------------------------------
@@ -269,7 +269,7 @@ def _block(language: str, text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """A text from the file as code; HTML does not count there."""
+    """Return a text from the file as inline code, in which HTML has no effect."""
     text = " ".join(text.split())
     fence = "`" * (_longest_backticks(text) + 1)
     pad = " " if "`" in text else ""
@@ -281,7 +281,7 @@ def _longest_backticks(text: str) -> int:
 
 
 def _escaped(text: str) -> str:
-    """Sentences of the file: Markdown counts, HTML does not.
+    """Escape HTML, but not Markdown, in sentences from the file.
 
     >>> _escaped("3 < 5 <script>")
     '3 &lt; 5 &lt;script&gt;'
@@ -290,7 +290,7 @@ def _escaped(text: str) -> str:
 
 
 def _label(text: str) -> str:
-    """A label of the file in running text: neither HTML nor Markdown counts.
+    """Escape both HTML and Markdown in a label from the file.
 
     >>> _label("a_b [x](javascript:1) <b>")
     'a_b \\\\[x](javascript:1) &lt;b&gt;'

@@ -198,7 +198,7 @@ def test_the_command_of_blocks_by_another_rule(run, tmp_path: Path) -> None:
 
 def test_a_recipe_that_cannot_be_typed_has_no_command(make) -> None:
     text = text_of(make(ToyRecipe((2,), 2, gap=7)))
-    assert "does not say by which command" in text
+    assert "does not state a command" in text
     assert '"gap": 7' in text
 
 

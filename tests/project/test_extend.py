@@ -38,7 +38,7 @@ def test_it_is_short(name: str, most: int) -> None:
     assert len(named_files(PAGE)[name].splitlines()) < most
 
 
-def test_the_dataset_keeps_what_the_engine_promises(load, tmp_path: Path) -> None:
+def test_the_dataset_keeps_the_guarantees_of_the_engine(load, tmp_path: Path) -> None:
     rings = load("rings")
     recipe = rings.RingRecipe((0, 3, 16), 30)
     for name, options in (("one.h5", {}), ("many.h5", {"shard_size": 7})):

@@ -1,4 +1,4 @@
-"""Pictures, labels, archives and lists of strangers: read, or refused in one line, in bounds."""
+"""Untrusted images, labels, archives and lists: read, or refused in one line, within limits."""
 
 import gzip
 import io

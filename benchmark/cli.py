@@ -9,9 +9,12 @@ ivl-bench tasks
 ivl-bench models icdar-blocks-inductive-fast
 """
 
+import importlib
 import json
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +22,16 @@ import click
 import torch
 
 from benchmark.baselines.engines import ENGINES
-from benchmark.baselines.ocr import PLACES, evaluate_ocr
-from benchmark.bench import (
-    evaluate_weights,
-    find_weights,
-    keep_result,
-    load_reader,
-    packed_weights,
-    run_one,
-    starting_weights,
-)
+from benchmark.baselines.ocr import PLACES, score_ocr
+from benchmark.data.datasets import DataFolder, TestSet
 from benchmark.evaluation.decoding import Decoding
 from benchmark.files import require_file
-from benchmark.models import ABOUT, build_model
-from benchmark.models.inductive_ocr import INDUCTIVE_OCR
+from benchmark.models.build import build_model
+from benchmark.models.inductive_ocr import DESCRIPTION, INDUCTIVE_OCR
+from benchmark.models.load import bundled_weights, find_weights, load_initial, load_reader
 from benchmark.reading.blocks import open_picture
 from benchmark.reading.photographs import ReadPicture, read_block, read_photograph
+from benchmark.registry import MODELS, TASKS, find_task, find_training
 from benchmark.results.cards import (
     RESULTS,
     bundled_cards,
@@ -45,20 +42,16 @@ from benchmark.results.cards import (
     stored_results,
 )
 from benchmark.results.report import find_entries, write_page
+from benchmark.results.report.player import Playback
 from benchmark.results.report.steps import StepsFile
-from benchmark.results.tables import (
-    read_remarks,
-    read_results,
-    result_label,
-    results_curves,
-    results_page,
-    text_tables,
-)
-from benchmark.tasks import TASKS, find_task
-from benchmark.training.presets import PRESETS, parse_change, training_for
+from benchmark.results.result import Result
+from benchmark.results.results_page import curve_pictures, read_notes, results_page
+from benchmark.results.tables import read_results, text_tables
+from benchmark.run import Run, run_one, score_weights, store_result
 from benchmark.training.processes import join_processes
 from benchmark.training.run_folder import Config, RunFolder
-from ivl_shards import UserError
+from benchmark.training.settings import parse_change
+from ivl_shards import UserError, open_dataset
 from ivl_shards.disk import write_whole
 from ivl_shards.errors import did_you_mean
 from ivl_shards.generation.recipe import format_counts, require
@@ -68,22 +61,47 @@ from ivl_shards.progress import show_progress
 _PATH = click.Path(path_type=Path)
 # The bundled reader of photographs.
 _PHOTO_READER = "icdar-blocks-inductive-fast"
-# fmt: off
-_LEXICON = click.option("--lexicon", metavar="FILE|default",
-                        help="Reading: say nothing but lines of these words, one a line in the "
-                        "file; default: those of the text blocks.")
-_BEAM = click.option("--beam", type=int, metavar="N",
-                     help="Reading: search with a beam of this width, by default greedily, or "
-                     "32 wide with a lexicon.")
-_NAMED = click.option("--model", "named", multiple=True, metavar="MODULE:CLASS",
-                      help="Import this class of yours if weights are of it; a name in a file "
-                      "imports nothing.")
+_LEXICON = click.option(
+    "--lexicon",
+    metavar="FILE|default",
+    help="Reading: predict only lines of these words, one word a line in the file; default: the "
+    "words that text blocks are generated from.",
+)
+_BEAM = click.option(
+    "--beam",
+    type=int,
+    metavar="N",
+    help="Reading: width of the beam search; default: greedy decoding, or 32 with a lexicon.",
+)
+_NAMED = click.option(
+    "--model",
+    "named",
+    multiple=True,
+    metavar="MODULE:CLASS",
+    help="Import this class of yours for weights that name it; a name in a file alone imports "
+    "nothing.",
+)
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
-# fmt: on
+_RESULT_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+_QUIET = click.option("--quiet", is_flag=True, help="Print nothing but the table and errors.")
+_THREADS = click.option(
+    "--threads", type=int, help="Number of CPU threads; default: one for each core."
+)
+_DEVICE = click.option("--device", default="cpu", show_default=True, help="cpu, cuda …")
+_DATA = click.option(
+    "--data",
+    type=_PATH,
+    default=Path("data"),
+    show_default=True,
+    help="Folder of the datasets; missing ones are generated there.",
+)
+_TEST = click.option(
+    "--test", type=_PATH, metavar="FILE", help="Test on this dataset of yours instead."
+)
 
 
 def use_threads(threads: int | None) -> None:
-    """Of the CPU, as `--threads` says."""
+    """Set the number of CPU threads."""
     require(threads is None or threads >= 1, f"--threads {threads}: at least 1")
     if threads:
         torch.set_num_threads(threads)
@@ -102,116 +120,247 @@ class _Limits(click.Group):
 
 
 @click.group(cls=_Limits, epilog="Example: ivl-bench run --model inductive")
+@click.option(
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="MODULE",
+    help="Import this module of yours first, which registers tasks, models or metrics.",
+)
 @version_option()
-def cli() -> None:
+def cli(plugins: tuple[str, ...]) -> None:
     """Train models on short visual sequences and score them on long ones."""
+    for name in plugins:
+        import_plugin(name)
 
 
-# fmt: off
+def import_plugin(name: str) -> None:
+    """Import a module of the user's, from the current folder too."""
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # as with python -m
+    try:
+        importlib.import_module(name)
+    except (ImportError, SyntaxError, ValueError) as error:
+        raise UserError(f"--plugin {name}: cannot be imported ({error})") from None
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of `ivl-bench run`."""
+
+    name: str
+    task_name: str
+    preset: str
+    init_name: str | None
+    data: Path
+    train: Path | None
+    test: Path | None
+    out: Path
+    results: Path | None
+    seed: int
+    seeds: int
+    device: str
+    threads: int | None
+    save_every: float
+    changes: tuple[str, ...]
+    lexicon: str | None
+    beam: int | None
+    as_json: bool
+    quiet: bool
+
+    def __post_init__(self) -> None:
+        require(self.seeds >= 1, f"--seeds {self.seeds}: at least 1")
+        require(0 <= self.seed < 2**62, f"--seed {self.seed}: a whole number from 0 on")
+        require(self.save_every >= 0, f"--save-every {self.save_every:g}: 0 or more seconds")
+
+
 @cli.command("run")
-@click.option("--model", "name", required=True, metavar="NAME|MODULE:CLASS",
-              help="inductive, end-to-end, or a class of yours.")
-@click.option("--task", "task_name", default="toy-shapes", show_default=True,
-              help="See ivl-bench tasks.")
-@click.option("--preset", default="fast", show_default=True, help=f"One of: {', '.join(PRESETS)}.")
-@click.option("--init", "init_name", metavar="RUN|WEIGHTS",
-              help="Begin with the weights of another run of the same model, to fine-tune them.")
-@click.option("--data", type=_PATH, default=Path("data"), show_default=True,
-              help="Folder of the datasets; those that it lacks are made there.")
-@click.option("--out", type=_PATH, default=Path("runs"), show_default=True,
-              help="Folder of the runs, each in a folder of its own.")
+@click.option(
+    "--model",
+    "name",
+    required=True,
+    metavar="NAME|MODULE:CLASS",
+    help="inductive, end-to-end, or a class of yours.",
+)
+@click.option(
+    "--task", "task_name", default="toy-shapes", show_default=True, help="See ivl-bench tasks."
+)
+@click.option("--preset", default="fast", show_default=True, help="fast or paper.")
+@click.option(
+    "--init",
+    "init_name",
+    metavar="RUN|WEIGHTS",
+    help="Start from the weights of another run of the same model, to fine-tune them.",
+)
+@_DATA
+@click.option("--train", type=_PATH, metavar="FILE", help="Train on this dataset of yours instead.")
+@_TEST
+@click.option(
+    "--out",
+    type=_PATH,
+    default=Path("runs"),
+    show_default=True,
+    help="Folder of the runs, each in a folder of its own.",
+)
 @click.option("--results", type=_PATH, help="Folder to put a copy of the result into.")
-@click.option("--seed", type=int, default=0, show_default=True,
-              help="What is drawn at random follows from it.")
-@click.option("--seeds", type=int, default=1, show_default=True,
-              help="Train so many times, with seeds from --seed on, and print the mean.")
-@click.option("--device", default="cpu", show_default=True, help="cpu, cuda …")
-@click.option("--threads", type=int, help="Of the CPU; all cores by default.")
-@click.option("--save-every", type=float, default=60.0, show_default=True, metavar="SECONDS",
-              help="How often a checkpoint is written, to go on from when a run is stopped.")
-@click.option("--set", "changes", multiple=True, metavar="NAME=VALUE",
-              help="Change an option of the preset or the model, for example steps=100.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@click.option(
+    "--seeds",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Number of trainings, with seeds from --seed on; the table shows their mean.",
+)
+@_DEVICE
+@_THREADS
+@click.option(
+    "--save-every",
+    type=float,
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time between two checkpoints, from which a stopped run resumes.",
+)
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Change a training setting or an option of the model, for example steps=100.",
+)
 @_LEXICON
 @_BEAM
-@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
-@click.option("--quiet", is_flag=True, help="Print nothing but the table and errors.")
-# fmt: on
-def run_command(
-    name: str, task_name: str, preset: str, init_name: str | None, data: Path, out: Path,
-    results: Path | None, seed: int, seeds: int, device: str, threads: int | None,
-    save_every: float, changes: tuple[str, ...], lexicon: str | None, beam: int | None,
-    as_json: bool, quiet: bool,
-) -> None:
-    """Make the data that is missing, train, evaluate, and print the table beside the paper's.
+@_RESULT_JSON
+@_QUIET
+def run_command(**values: Any) -> None:
+    """Generate missing data, train, score, and print the table beside the paper's.
 
-    A run that was stopped goes on when the same command is given again.
+    A run that was stopped resumes when the same command is given again.
 
     Example: ivl-bench run --model inductive --task coloured-shapes
+
+    Example: ivl-bench run --model inductive --train mine.h5 --test mine-test.h5
     """
-    require(seeds >= 1, f"--seeds {seeds}: at least 1")
-    require(0 <= seed < 2**62, f"--seed {seed}: a whole number from 0 on")
-    require(save_every >= 0, f"--save-every {save_every:g}: 0 or more seconds")
-    use_threads(threads)
-    task = find_task(task_name)
+    options = RunOptions(**values)
+    use_threads(options.threads)
+    task, name = find_task(options.task_name), options.name
     require(
         name != INDUCTIVE_OCR,
         f"--model {name}: is not trained itself: its finder is that of --model inductive; "
         f"score it with ivl-bench eval --model {name} --task {task.name}",
     )
-    training = training_for(task, name, preset, dict(map(parse_change, changes)))
-    # What cannot be had is said before anything is made.
-    model, decoding = build_model(name, task, preset, training.model), Decoding(lexicon, beam)
+    training = find_training(task, name, options.preset, dict(map(parse_change, options.changes)))
+    # What is impossible is reported before anything is generated.
+    model = build_model(name, task, options.preset, training.model)
+    decoding = Decoding(options.lexicon, options.beam)
     decoding.apply(model)
-    init, begun_with = starting_weights(init_name, model) if init_name else (None, "")
+    init, init_label = load_initial(options.init_name, model) if options.init_name else (None, "")
+    data = DataFolder(options.data, options.train, options.test)
+    own_data = open_dataset(options.train).attributes["content_sha256"] if options.train else ""
     found = []
-    with join_processes(device) as processes:
-        for each in range(seed, seed + seeds):
-            config = Config(task.name, name, preset, each, training, begun_with)
-            found.append(run_one(config, changes, data, out, results, processes, save_every, quiet,
-                                 decoding, init))
-    if not processes.first:
-        return
+    with join_processes(options.device) as processes:
+        for seed in range(options.seed, options.seed + options.seeds):
+            config = Config(task.name, name, options.preset, seed, training, init_label, own_data)
+            found.append(
+                run_one(
+                    Run(
+                        config,
+                        data,
+                        options.out,
+                        processes,
+                        options.changes,
+                        decoding,
+                        init,
+                        options.results,
+                        options.save_every,
+                        options.quiet,
+                    )
+                )
+            )
+    if processes.first:
+        _print_results(found, options.as_json, as_list=True)
+
+
+def _print_results(results: list[Result], as_json: bool, as_list: bool = False) -> None:
     if as_json:
-        click.echo(json.dumps(found, indent=1))
+        stored = [result.to_json() for result in results]
+        click.echo(json.dumps(stored if as_list else stored[0], indent=1))
         return
-    label = result_label(found[0]) + (f", mean of {seeds} seeds" if seeds > 1 else "")
-    click.echo(text_tables(task, label, found))
+    seeds = f", mean of {len(results)} seeds" if len(results) > 1 else ""
+    click.echo(text_tables(results[0].task, results[0].label + seeds, results))
 
 
-# fmt: off
+@dataclass(frozen=True)
+class EvalOptions:
+    """The options of `ivl-bench eval`."""
+
+    weights: str | None
+    name: str | None
+    task_name: str
+    place: str | None
+    counts: tuple[int, ...] | None
+    n: int
+    results: Path | None
+    data: Path
+    test: Path | None
+    device: str
+    threads: int | None
+    lexicon: str | None
+    beam: int | None
+    as_json: bool
+    quiet: bool
+
+    def __post_init__(self) -> None:
+        given = self.weights is not None or self.name is not None
+        require(given, "give RUN|WEIGHTS or --model")
+        require(self.n >= 1, f"--n {self.n}: at least 1")
+
+
 @cli.command("eval")
 @click.argument("weights", metavar="RUN|WEIGHTS", type=str, required=False)
-@click.option("--model", "name", metavar="NAME|MODULE:CLASS",
-              help="Instead of weights: ocr (RapidOCR) or tesseract, on blocks of text; or "
-              "inductive-ocr, the bundled line finder with RapidOCR's recogniser. With weights: "
-              "inductive-ocr, or the class of yours that they are of; a name in a file imports "
-              "nothing.")
-@click.option("--task", "task_name", default="icdar-blocks", show_default=True,
-              help="With --model: what to read, icdar-blocks or text-blocks.")
-@click.option("--on", "place", type=click.Choice(PLACES),
-              help="With --model: read whole scenes and give the words found to their blocks, "
-              "the default for icdar-blocks, or each block alone.")
-@click.option("--counts", "--lines", "counts", type=Counts(),
-              help="Lines or objects of the test samples; by default as in the paper.")
+@click.option(
+    "--model",
+    "name",
+    metavar="NAME|MODULE:CLASS",
+    help="Instead of weights: ocr (RapidOCR) or tesseract, on blocks of text; or inductive-ocr, "
+    "the bundled line finder with RapidOCR's recogniser. With weights: inductive-ocr, or your "
+    "class that the weights name; a name in a file alone imports nothing.",
+)
+@click.option(
+    "--task",
+    "task_name",
+    default="icdar-blocks",
+    show_default=True,
+    help="With --model: what to read, icdar-blocks or text-blocks.",
+)
+@click.option(
+    "--on",
+    "place",
+    type=click.Choice(PLACES),
+    help="With --model: read whole scenes and assign the words found to their blocks, the "
+    "default for icdar-blocks, or read each block alone.",
+)
+@click.option(
+    "--counts",
+    "--lines",
+    "counts",
+    type=Counts(),
+    help="Numbers of lines or objects to test; default: those of the paper.",
+)
 @click.option("--n", type=int, default=200, show_default=True, help="Test samples of each count.")
 @click.option("--results", type=_PATH, help="Folder to put the result into.")
-@click.option("--data", type=_PATH, default=Path("data"), show_default=True,
-              help="Folder of the datasets; those that it lacks are made there.")
-@click.option("--device", default="cpu", show_default=True, help="cpu, cuda …")
-@click.option("--threads", type=int, help="Of the CPU; all cores by default.")
+@_DATA
+@_TEST
+@_DEVICE
+@_THREADS
 @_LEXICON
 @_BEAM
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("--quiet", is_flag=True, help="Print nothing but the table and errors.")
-# fmt: on
-def eval_command(
-    weights: str | None, name: str | None, task_name: str, place: str | None,
-    counts: tuple[int, ...] | None, n: int, results: Path | None, data: Path, device: str,
-    threads: int | None, lexicon: str | None, beam: int | None, as_json: bool, quiet: bool,
-) -> None:
-    """Score a trained model: a run's folder, a file of weights, or one that comes along.
+@_RESULT_JSON
+@_QUIET
+def eval_command(**values: Any) -> None:
+    """Score a trained model: a run's folder, a file of weights, or bundled weights.
 
-    Or an off-the-shelf reader, to compare with.
+    Or score an off-the-shelf reader, to compare with.
 
     Example: ivl-bench eval toy-shapes-inductive-fast --lines 1-100
 
@@ -219,33 +368,32 @@ def eval_command(
 
     Example: ivl-bench eval --model inductive-ocr --task icdar-blocks
     """
-    require(weights is not None or name is not None, "give RUN|WEIGHTS or --model")
-    require(n >= 1, f"--n {n}: at least 1")
-    use_threads(threads)
-    decoding = Decoding(lexicon, beam)
+    options = EvalOptions(**values)
+    use_threads(options.threads)
+    result = _score(options)
+    if options.results is not None:
+        store_result(result, options.results)
+    _print_results([result], options.as_json)
+
+
+def _score(options: EvalOptions) -> Result:
+    decoding = Decoding(options.lexicon, options.beam)
+    test = TestSet(DataFolder(options.data, test=options.test), options.counts, options.n)
+    weights, name = options.weights, options.name
     if weights is None and name == INDUCTIVE_OCR:
-        weights = f"{find_task(task_name).name}-inductive-fast"
+        weights = f"{find_task(options.task_name).name}-inductive-fast"
     if weights is None:
         assert name is not None
         alone = (*ENGINES, INDUCTIVE_OCR)
         hint = did_you_mean(name, alone)
         require(name in ENGINES, f"--model {name}{hint}: without weights, {' or '.join(alone)}")
-        task = find_task(task_name)
-        result = evaluate_ocr(name, place, task, counts, n, data, decoding, quiet)
-    else:
-        require(name not in ENGINES, "give either RUN|WEIGHTS or --model ocr")
-        named = () if name is None else (name,)
-        with join_processes(device) as processes:
-            result = evaluate_weights(
-                find_weights(weights), counts, n, data, processes.device, quiet, decoding, named
-            )
-    if results is not None:
-        keep_result(result, results)
-    if as_json:
-        click.echo(json.dumps(result, indent=1))
-        return
-    task = find_task(result["config"]["task"])
-    click.echo(text_tables(task, result_label(result), [result]))
+        task = find_task(options.task_name)
+        return score_ocr(name, options.place, task, test, decoding, options.quiet)
+    require(name not in ENGINES, "give either RUN|WEIGHTS or --model ocr")
+    named = () if name is None else (name,)
+    with join_processes(options.device) as processes:
+        path = find_weights(weights)
+        return score_weights(path, test, decoding, processes.device, named, options.quiet)
 
 
 # fmt: off
@@ -293,7 +441,7 @@ def read_command(
         report(0)
         for path in pictures:
             pixels = open_picture(path, task.channels)
-            if is_block or task.page is None:
+            if is_block or task.letterbox is None:
                 blocks = [read_block(model, task, pixels)]
             else:
                 blocks = read_photograph(model, task, pixels, report)
@@ -313,7 +461,7 @@ def read_command(
 def _require_pictures(paths: tuple[Path, ...], out: Path | None) -> None:
     """Raise unless all paths are those of files, none of them of weights or about to be
     written."""
-    bundled = {path.stem for path in packed_weights()}
+    bundled = {path.stem for path in bundled_weights()}
     for path in paths:
         is_weights = path.suffix == ".safetensors" or str(path) in bundled
         with suppress(OSError, ValueError):  # no such name can be; said below
@@ -345,18 +493,23 @@ def _print_text(pictures: list[dict[str, Any]], quiet: bool) -> None:
 def tasks_command(as_json: bool) -> None:
     """List the tasks."""
     if as_json:
-        about = [
-            {"name": task.name, "kind": task.kind, "train": task.train.counts,
-             "test": task.test.counts, "metrics": task.metrics}
+        tasks = [
+            {
+                "name": task.name,
+                "kind": task.kind,
+                "train": task.train.counts,
+                "test": task.test.counts,
+                "metrics": [metric.name for metric in task.metrics],
+            }
             for task in TASKS.values()
         ]
-        click.echo(json.dumps(about, indent=1))
+        click.echo(json.dumps(tasks, indent=1))
         return
     for task in TASKS.values():
         click.echo(
-            f"{task.name:<16} {task.kind} {task.counted}: trained on "
+            f"{task.name:<16} {task.kind} {task.unit}: trained on "
             f"{format_counts(task.train.counts)}, tested on {format_counts(task.test.counts)}; "
-            f"{', '.join(task.metrics)}"
+            f"{', '.join(metric.name for metric in task.metrics)}"
         )
 
 
@@ -390,14 +543,21 @@ def models_command(
         _write_pages(out, {out.name: models_page(bundled_cards(results))})
     elif as_json:
         cards = {card.name: card.to_json() for card in bundled_cards(results)}
-        click.echo(json.dumps({"models": ABOUT, "trained": cards}, indent=1))
+        click.echo(json.dumps({"models": _descriptions(), "trained": cards}, indent=1))
     else:
-        for name, about in ABOUT.items():
-            click.echo(f"{name:<12} {about}")
-        click.echo("MODULE:CLASS a class of yours that is a benchmark.models.Model")
-        for path in packed_weights():
+        for name, text in _descriptions().items():
+            click.echo(f"{name:<13} {text}")
+        click.echo("MODULE:CLASS a class of yours that derives from benchmark.Model")
+        for path in bundled_weights():
             about = bundled_notes(path).about
             click.echo(f"{path.stem:<32} {path.stat().st_size / 1e6:4.1f} MB  {about}")
+
+
+def _descriptions() -> dict[str, str]:
+    return {
+        **{name: entry.description for name, entry in MODELS.items()},
+        INDUCTIVE_OCR: DESCRIPTION,
+    }
 
 
 def _write_pages(out: Path, texts: Mapping[str, str]) -> None:
@@ -419,8 +579,8 @@ def _write_pages(out: Path, texts: Mapping[str, str]) -> None:
 def results_command(folder: Path, out: Path) -> None:
     """Write the page of results from all that lie in a folder, and its curves beside it."""
     results = read_results(folder)
-    page = results_page(results, read_remarks(folder))
-    _write_pages(out, {out.name: page, **results_curves(results)})
+    page = results_page(results, read_notes(folder))
+    _write_pages(out, {out.name: page, **curve_pictures(results)})
 
 
 # fmt: off
@@ -433,7 +593,7 @@ def results_command(folder: Path, out: Path) -> None:
 @_NAMED
 @click.option("--samples", type=int, default=6, show_default=True,
               help="Test images that each inductive run is played on, failures first.")
-@click.option("--threads", type=int, help="Of the CPU; all cores by default.")
+@_THREADS
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 # fmt: on
 def report_command(
@@ -450,7 +610,7 @@ def report_command(
     use_threads(threads)
     entries, unfinished = find_entries(places)
     with show_progress(len(entries), quiet, "runs") as report:
-        write_page(entries, unfinished, out, data, samples, report, named)
+        write_page(entries, unfinished, out, Playback(data, samples, named), report)
     if not quiet:
         size = out.stat().st_size / 1e6
         click.echo(f"{out}: written, {len(entries)} runs, {size:.1f} MB")

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.evaluation.scores import Column
+from benchmark.registry import TASKS
 from benchmark.results.tables import Row, paper_rows, read_results, result_label, result_row
-from benchmark.tasks import TASKS, Task
+from benchmark.tasks.task import Task
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"

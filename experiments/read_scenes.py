@@ -20,10 +20,10 @@ import click
 import numpy as np
 import torch
 
-from benchmark.bench import find_weights, load_reader
-from benchmark.data.batches import open_part, split_validation
+from benchmark.data.datasets import DataFolder, split_validation
+from benchmark.models.load import find_weights, load_reader
 from benchmark.reading.photographs import read_photograph
-from benchmark.tasks import find_task
+from benchmark.registry import find_task
 from benchmark.tasks.icdar_blocks import find_scenes
 from icdar_blocks import group
 from icdar_blocks.picture import read_picture
@@ -53,7 +53,7 @@ def true_lines(scene: Scene) -> list[str]:
 def validation_images(data: Path) -> set[str]:
     """Return the names of the training images that readers are not trained on."""
     task = find_task("icdar-blocks")
-    _, held_out = split_validation(task, open_part(task, task.train, data))
+    _, held_out = split_validation(task, DataFolder(data).open(task, task.train))
     return {name.decode() for name in np.unique(held_out.column("source_image"))}
 
 

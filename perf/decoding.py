@@ -14,15 +14,18 @@ from pathlib import Path
 import torch
 from measure import HEADER, Figure, at_most, best_seconds, stated
 
-from benchmark.data.batches import TrainingSet, make_batch, open_part, training_batches
+from benchmark.data.batches import TrainingSet, make_batch, training_batches
+from benchmark.data.datasets import DataFolder
 from benchmark.evaluation.decoding import Decoding, beam_texts
 from benchmark.evaluation.trie import lexicon_trie
-from benchmark.models import Step, build_model
+from benchmark.models.build import build_model
 from benchmark.models.ctc import greedy_texts
 from benchmark.models.line_reader import LineReader
+from benchmark.models.step import Step
 from benchmark.reading.blocks import read_picture
-from benchmark.tasks import Part, find_task
-from benchmark.training.presets import training_for
+from benchmark.registry import find_task, find_training
+from benchmark.tasks.task import Split
+from benchmark.training.settings import Training
 from textblocks_gen.lexicon import load_lexicon
 
 TASK = find_task("text-blocks")
@@ -34,7 +37,7 @@ _BATCH = 8
 def make_model() -> LineReader:
     """As a run begins with it."""
     torch.manual_seed(0)
-    options = training_for(TASK, "inductive", "fast").model
+    options = find_training(TASK, "inductive", "fast").model
     model = build_model("inductive", TASK, "fast", options)
     assert isinstance(model, LineReader)
     return model.eval().to(memory_format=torch.channels_last)
@@ -75,7 +78,9 @@ def lines() -> list[Figure]:
 def blocks(data: Path) -> list[Figure]:
     """Blocks of several lengths, decoded greedily and along a lexicon."""
     model = make_model()
-    image = make_batch(TASK, list(open_part(TASK, Part("test", (3,), 3), data))[:1], []).images
+    image = make_batch(
+        TASK, list(DataFolder(data).open(TASK, Split("test", (3,), 3)))[:1], []
+    ).images
     greedy = {n: block_seconds(model, image, n) for n in LINES}
     with torch.no_grad():
         encoding = best_seconds(lambda: model.encode(image))
@@ -127,17 +132,17 @@ def pictures() -> list[Figure]:
 def training(data: Path) -> list[Figure]:
     """Blocks a second of training steps as a run makes them."""
     model = make_model().train()
-    dataset = open_part(TASK, Part("train", TASK.train.counts, 24), data)
+    dataset = DataFolder(data).open(TASK, Split("train", TASK.train.counts, 24))
     batches = list(
-        training_batches(TASK, TrainingSet(dataset), 0, _BATCH, range(_STEPS), 0, 1, augment=True)
+        training_batches(TASK, TrainingSet(dataset), Training(_STEPS, _BATCH), 0, range(_STEPS))
     )
-    optimiser = torch.optim.AdamW(model.parameters())
+    optimizer = torch.optim.AdamW(model.parameters())
 
     def steps() -> None:
         for batch in batches:
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             model.loss(batch).mean().backward()
-            optimiser.step()
+            optimizer.step()
 
     steps()
     return [stated("training", _STEPS * _BATCH / best_seconds(steps, repeats=3), "blocks/s")]

@@ -25,13 +25,17 @@ import torch.multiprocessing as multiprocessing
 from measure import HEADER, Figure, at_least, stated
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmark.bench import load_model, packed_weights
-from benchmark.data.batches import FIND_EVERY, TrainingSet, make_batch, open_part, training_batches
-from benchmark.models import InductiveModel, build_model
-from benchmark.tasks import Part, Task, find_task
-from benchmark.training.loop import State, make_optimiser, one_step
-from benchmark.training.presets import PRESETS, Training, training_for
+from benchmark.data.batches import FINDER_EVERY, Share, TrainingSet, make_batch, training_batches
+from benchmark.data.datasets import DataFolder
+from benchmark.models.build import build_model
+from benchmark.models.contract import InductiveModel
+from benchmark.models.load import bundled_weights, load_model
+from benchmark.registry import find_task, find_training
+from benchmark.tasks.task import Split, Task
+from benchmark.training.checkpoints import State
+from benchmark.training.loop import make_optimizer, one_step
 from benchmark.training.processes import Processes
+from benchmark.training.settings import Training
 
 # By task: the one whose images are taken. Planes may not be had; those of shapes are as large.
 _TASKS = {
@@ -67,16 +71,16 @@ def peak() -> float:
 def training(name: str, model_name: str, preset: str, data: Path, best: float) -> list[Figure]:
     """Speed of training steps as a run makes them, batches made beforehand."""
     task, images = find_task(name), find_task(_TASKS[name])
-    chosen = training_for(task, model_name, preset)
+    chosen = find_training(task, model_name, preset)
     torch.manual_seed(0)
     model = build_model(model_name, task, preset, chosen.model)
     model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    dataset = open_part(images, Part("train", images.train.counts, 60), data)
+    dataset = DataFolder(data).open(images, Split("train", images.train.counts, 60))
     steps = range(_STEPS)
     batches = list(
-        training_batches(images, TrainingSet(dataset), 0, chosen.batch, steps, 0, 1, False)
+        training_batches(images, TrainingSet(dataset), replace(chosen, augment=False), 0, steps)
     )
-    state = State(model.train(), make_optimiser(chosen, model), None)
+    state = State(model.train(), make_optimizer(chosen, model), None)
     objective = Processes(0, 1, torch.device("cpu")).shared(model)
 
     def step(k: int = 0) -> None:
@@ -88,21 +92,21 @@ def training(name: str, model_name: str, preset: str, data: Path, best: float) -
     label = f"{task.name}, {model_name}, {preset}"
     reached = counter.get_total_flops() / taken / 1e9 / best
     return [
-        stated(f"{label}: training", chosen.batch / taken, "samples/s"),
+        stated(f"{label}: training", chosen.batch_size / taken, "samples/s"),
         stated(f"{label}: share of the convolution peak", reached, ""),
     ]
 
 
 def trained(task: Task, preset: str) -> InductiveModel:
-    """The model that comes along, or else an untrained one, which is as fast if it counts; one
+    """Return the bundled model, or else an untrained one, which is as fast if it counts; one
     that reads would not know when to end a line."""
-    packed = {path.stem: path for path in packed_weights()}
+    bundled = {path.stem: path for path in bundled_weights()}
     name = f"{task.name}-inductive-{preset}"
-    if name in packed:
-        model = load_model(packed[name])[1]
+    if name in bundled:
+        model = load_model(bundled[name])[1]
     else:
         assert task.kind == "counting", f"{name}: no trained weights"
-        options = training_for(task, "inductive", preset).model
+        options = find_training(task, "inductive", preset).model
         model = build_model("inductive", task, preset, options)
     assert isinstance(model, InductiveModel)
     return model.eval().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -112,7 +116,7 @@ def ten_steps(name: str, preset: str, data: Path, anew: bool = False) -> float:
     """Seconds an image of ten lines or objects, all read or counted: encoded once, or anew at
     each step."""
     model, images = trained(find_task(name), preset), find_task(_TASKS[name])
-    dataset = open_part(images, Part("test", (_LONGEST,), 8), data)
+    dataset = DataFolder(data).open(images, Split("test", (_LONGEST,), 8))
     batch = make_batch(images, list(dataset), []).images
 
     @torch.no_grad()
@@ -141,7 +145,7 @@ def inference(name: str, data: Path) -> list[Figure]:
 def old_reader(training: Training) -> Training:
     """Training as it was with strips of 24 rows, all of it in float32, lines found in all steps."""
     options = {"momentum": 0.05, "alphabet": "letters"}
-    return replace(training, precision="float32", finding=0, model=options)
+    return replace(training, precision="float32", finder_steps=0, model=options)
 
 
 def block_seconds(
@@ -155,24 +159,22 @@ def block_seconds(
     torch.manual_seed(0)
     model = build_model("inductive", task, "fast", training.model)
     model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    state = State(model.train(), make_optimiser(training, model), None)
-    objective = processes.shared(model, partly=bool(training.finding))
-    dataset = open_part(task, Part("train", task.train.counts, 60), data)
+    state = State(model.train(), make_optimizer(training, model), None)
+    objective = processes.shared(model, partly=bool(training.finder_steps))
+    dataset = DataFolder(data).open(task, Split("train", task.train.counts, 60))
     batch = next(
         training_batches(
             task,
             TrainingSet(dataset),
+            Training(1, _BLOCKS, augment=False),
             0,
-            _BLOCKS,
             range(1),
-            processes.rank,
-            processes.world,
-            False,
+            Share(processes.rank, processes.world),
         )
     )
 
     def timed(find: bool) -> float:
-        given = replace(batch, find=find)  # type: ignore[call-arg]
+        given = replace(batch, train_finder=find)  # type: ignore[call-arg]
         taken = []
         for _ in range(6):  # as many for all processes, which wait for each other
             start = clock()
@@ -180,9 +182,9 @@ def block_seconds(
             taken.append(clock() - start)
         return min(taken[1:]) / _BLOCKS
 
-    if not training.finding:
+    if not training.finder_steps:
         return timed(True)
-    return (timed(True) + (FIND_EVERY - 1) * timed(False)) / FIND_EVERY
+    return (timed(True) + (FINDER_EVERY - 1) * timed(False)) / FINDER_EVERY
 
 
 def _of_several(rank: int, training: Training, data: Path, world: int, out: Path) -> None:
@@ -198,7 +200,7 @@ def _of_several(rank: int, training: Training, data: Path, world: int, out: Path
 def reader_of_text(data: Path) -> list[Figure]:
     """Blocks per second before and after."""
     task, cores = find_task("text-blocks"), os.cpu_count() or 1
-    chosen = training_for(task, "inductive", "fast")
+    chosen = find_training(task, "inductive", "fast")
     alone = Processes(0, 1, torch.device("cpu"))
     before = 1 / block_seconds(old_reader(chosen), data, alone)
     after = 1 / block_seconds(chosen, data, alone)
@@ -226,7 +228,7 @@ def figures(text_only: bool) -> list[Figure]:
     found = [stated("fp32 convolutions at their best", best, "GFLOP/s")]
     with tempfile.TemporaryDirectory() as folder:
         for name in _TASKS:
-            for preset in PRESETS:
+            for preset in ("fast", "paper"):
                 for model in ("inductive", "end-to-end"):
                     found += training(name, model, preset, Path(folder), best)
             found += inference(name, Path(folder))

@@ -8,19 +8,19 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
 from benchmark.baselines.association import associate, piece_lines, scene_lines, word_lines
 from benchmark.baselines.engines import ENGINES, Engine
-from benchmark.bench import open_test
+from benchmark.data.datasets import TestSet
 from benchmark.evaluation.decoding import Decoding, lexicon_words
-from benchmark.evaluation.scores import Evaluation, score, true_answer
-from benchmark.tasks import Task
+from benchmark.evaluation.scores import Predicted, make_evaluation
+from benchmark.results.environment import environment
+from benchmark.results.result import Result, scores_of
 from benchmark.tasks.icdar_blocks import find_scenes
-from benchmark.training.run_folder import surroundings
+from benchmark.tasks.task import Task
 from icdar_blocks.picture import read_picture
 from icdar_blocks.scenes import read_split
 from ivl_shards import Sample, UserError
@@ -37,17 +37,15 @@ Found = Iterator[tuple[int, list[str]]]
 """Row of a block, and the lines that were read in it."""
 
 
-def evaluate_ocr(
+def score_ocr(
     name: str,
     place: str | None,
     task: Task,
-    counts: tuple[int, ...] | None,
-    n: int,
-    data: Path,
+    test: TestSet,
     decoding: Decoding,
-    quiet: bool,
-) -> dict[str, Any]:
-    """Return the result of a baseline on the test blocks, or on `n` of each of other lengths."""
+    quiet: bool = False,
+) -> Result:
+    """Score a baseline on a test set; `place` is one of `PLACES`, by default the task's first."""
     places = _TASKS.get(task.name)
     if places is None:
         raise UserError(f"--model {name}: is run on {' or '.join(_TASKS)}, not on {task.name}")
@@ -56,32 +54,35 @@ def evaluate_ocr(
     require(decoding.beam is None, f"--beam: {name} decodes in its own way")
     lexicon = lexicon_words(decoding.lexicon) if decoding.lexicon else None
     engine = ENGINES[name]()
-    test, begun = open_test(task, counts, n, data), time.monotonic()
-    read = read_scenes(test, task, data, engine) if place == "scenes" else read_blocks(test, engine)
-    answers: list[Any] = []
-    with show_progress(len(test), quiet) as report:
+    dataset, begun = test.open(task), time.monotonic()
+    if place == "scenes":
+        read = read_scenes(dataset, task, test.data.folder, engine)
+    else:
+        read = read_blocks(dataset, engine)
+    found: list[Predicted] = []
+    with show_progress(len(dataset), quiet) as report:
         for row, lines in read:
             if lexicon is not None:
                 lines = [fixed for line in lines if (fixed := correct(line, lexicon))]
-            answers.append((row, lines, true_answer(task, test[row])))
+            found.append(Predicted(row, lines, task.truth(dataset[row])))
             report(1)
-    answers.sort(key=lambda answer: int(answer[0]))
-    lengths = test.column(task.scored_by) if task.scored_by else test.lengths
-    scores = score(task, lengths, answers)
-    return {
-        "config": {"task": task.name, "model": name, "preset": f"on {place}"},
-        "changes": decoding.label,
-        "data": test.attributes["content_sha256"],
-        "surroundings": {**surroundings(), "threads": 1, **engine.versions},
-        "evaluation": Evaluation(scores, answers, time.monotonic() - begun).to_json(),
-    }
+    return Result(
+        task=task,
+        model=name,
+        preset=f"on {place}",
+        config=None,
+        changes=tuple(decoding.label),
+        test_data=dataset.attributes["content_sha256"],
+        environment={**environment(), "threads": 1, **engine.versions},
+        **scores_of(make_evaluation(task, dataset, found, begun)),
+    )
 
 
 def read_scenes(samples: Dataset, task: Task, data: Path, engine: Engine) -> Found:
     """Read the scenes, and give the words found to the blocks that they lie in."""
-    images = read_split(find_scenes(data), task.test.split).images
+    images = read_split(find_scenes(data), task.test.name).images
     if images is None:
-        raise UserError(f"{data}: the photographs of the split {task.test.split} are not there")
+        raise UserError(f"{data}: the photographs of the split {task.test.name} are not there")
     rows: dict[str, list[int]] = defaultdict(list)
     for row, sample in enumerate(samples):
         rows[_scene_name(sample)].append(row)

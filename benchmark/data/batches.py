@@ -1,37 +1,36 @@
-"""Data: the datasets of a task, made when they are missing, as batches of tensors."""
+"""Batches: samples of a task as tensors, in the order of training."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from benchmark.tasks import Part, Task
-from ivl_shards import Sample, UserError, open_dataset
+from benchmark.tasks.task import CountingTask, ReadingTask, Task
+from benchmark.training.settings import Training
+from ivl_shards import Sample
 from ivl_shards.format.reader import Dataset
 from ivl_shards.format.schema import Array
-from ivl_shards.generation.recipe import format_counts
 
-# Where lines are is learnt long before what they say: it is kept up in one step of so many.
-FIND_EVERY = 8
+# The line finder converges long before the reader: later it is trained in one step of so many.
+FINDER_EVERY = 8
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Samples of one size. Each brings random numbers of its own, so that what is drawn for it
-    does not depend on which batch, or which process, it is in."""
+    """Samples of one size. Each has a random generator of its own, so that what is drawn for it
+    does not depend on the batch or the process that it is in."""
 
     images: Tensor  # (N, C, H, W), 0 to 1
     lengths: Tensor  # (N,) lines or objects
     rngs: list[np.random.Generator]
 
     def to(self, device: torch.device) -> Self:
-        """The same batch elsewhere."""
+        """Return the batch on another device."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         moved: dict[str, Any] = {
             name: v.to(device) for name, v in values.items() if isinstance(v, Tensor)
@@ -41,61 +40,24 @@ class Batch:
 
 @dataclass(frozen=True)
 class ReadingBatch(Batch):
-    """Lines to read."""
+    """A batch of lines to read."""
 
     steps: Tensor  # (N, H, W) first step whose box covers the pixel, 0 where none does
-    texts: list[list[str]]  # what each line says, of what the alphabet has
+    texts: list[list[str]]  # text of each line, without symbols that the alphabet lacks
     quads: Tensor  # (N, L, 4, 2) corners of each line in pixels, clockwise from the upper left
-    word_texts: list[list[str]] | None = None  # single words, where these are to be learnt first
-    word_quads: Tensor | None = None  # (N, W, 4, 2) and their corners
-    find: bool = True  # whether where the lines are is to be learnt, too
-    read: bool = True  # whether what they say is to be learnt
+    word_texts: list[list[str]] | None = None  # single words, where training begins with them
+    word_quads: Tensor | None = None  # (N, W, 4, 2) corners of the words
+    train_finder: bool = True  # whether to train where the lines are
+    train_reader: bool = True  # whether to train what the lines say
 
 
 @dataclass(frozen=True)
 class CountingBatch(Batch):
-    """Objects to count."""
+    """A batch of objects to count."""
 
     centres: Tensor  # (N, K, 2) x and y in pixels; rows from the length on are padding
     sigmas: Tensor  # (N,) width of the memory's peaks in pixels
-    sizes: Tensor  # (N, K) of the objects in pixels, 0 where the task does not say
-
-
-def data_file(task: Task, part: Part, folder: Path) -> Path:
-    """Where a part of a task lies in the folder of the data."""
-    usual = part in (task.train, task.test)
-    name = part.split if usual else f"{part.split}-{format_counts(part.counts)}-{part.total}"
-    return folder / f"{task.name}-{name}.h5"
-
-
-def open_part(task: Task, part: Part, folder: Path, seed: int = 0) -> Dataset:
-    """A part of a task; what is there is used as it is, what is missing is made."""
-    path = data_file(task, part, folder)
-    if not path.exists():
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(
-                f"{folder}: cannot be made ({error.strerror}): use another --data"
-            ) from None
-        task.make(part, seed, path, folder)
-    dataset = open_dataset(path)
-    made_for = dataset.attributes["task"]
-    if made_for != (part.made_by or task.made_by):
-        raise UserError(f"{path}: holds {made_for}, not {task.name}: move it away or use --data")
-    return dataset
-
-
-def split_validation(task: Task, dataset: Dataset) -> tuple[Dataset, Dataset]:
-    """The samples to train on, and those to watch the training with."""
-    if task.group is None:
-        kept = len(dataset) - max(1, round(task.held * len(dataset)))
-        return dataset[:kept], dataset[kept:]
-    groups = dataset.column(task.group)
-    names = np.unique(groups)
-    count = max(1, round(task.held * len(names)))
-    held = np.isin(groups, np.random.default_rng(0).permutation(names)[:count])
-    return dataset[np.flatnonzero(~held)], dataset[np.flatnonzero(held)]
+    sizes: Tensor  # (N, K) sizes of the objects in pixels, 0 where unknown
 
 
 def make_batch(
@@ -105,24 +67,38 @@ def make_batch(
     others: Dataset | None = None,
     words: bool = False,
 ) -> Batch:
-    """Samples as one batch; smaller images are padded below and to the right. With all samples
-    to train on, these ones are changed at random."""
-    if task.shown is not None:
+    """Return samples as one batch; smaller images are padded below and on the right.
+
+    Given the whole training set as `others`, samples are augmented. With `words`, the batch also
+    has single words to read, where the task knows them.
+    """
+    if task.preprocess is not None:
         draws = [None] * len(samples) if others is None else rngs
-        samples = [task.shown(s, rng, others) for s, rng in zip(samples, draws, strict=True)]
+        samples = [task.preprocess(s, rng, others) for s, rng in zip(samples, draws, strict=True)]
     common: dict[str, Any] = {
         "images": image_batch(_stack([s.image for s in samples])),
         "lengths": torch.tensor([s.length for s in samples]),
         "rngs": rngs,
     }
-    if task.kind == "counting":
-        sigmas = torch.tensor([float(s["sigma"]) for s in samples])
-        centres = torch.from_numpy(_stack([s["centres"] for s in samples]))
-        unknown = np.zeros(centres.shape[1], np.float32)
-        sizes = torch.from_numpy(_stack([s.get("object_size", unknown) for s in samples]))
-        return CountingBatch(centres=centres, sigmas=sigmas, sizes=sizes, **common)
+    if isinstance(task, ReadingTask):
+        return _reading_batch(task, samples, common, words)
+    if isinstance(task, CountingTask):
+        return _counting_batch(samples, common)
+    raise TypeError(f"{task.name} is neither a reading nor a counting task")
+
+
+def _counting_batch(samples: Sequence[Sample], common: dict[str, Any]) -> CountingBatch:
+    sigmas = torch.tensor([float(s["sigma"]) for s in samples])
+    centres = torch.from_numpy(_stack([s["centres"] for s in samples]))
+    unknown = np.zeros(centres.shape[1], np.float32)
+    sizes = torch.from_numpy(_stack([s.get("object_size", unknown) for s in samples]))
+    return CountingBatch(centres=centres, sigmas=sigmas, sizes=sizes, **common)
+
+
+def _reading_batch(
+    task: ReadingTask, samples: Sequence[Sample], common: dict[str, Any], words: bool
+) -> ReadingBatch:
     steps = torch.from_numpy(_stack([s["steps"] for s in samples]).astype(np.int64))
-    assert task.line_texts is not None and task.line_quads is not None
     quads = torch.from_numpy(_stack([task.line_quads(s) for s in samples]))
     texts = [[spell(t, task.alphabet) for t in task.line_texts(s)] for s in samples]
     if words and task.words is not None:
@@ -133,13 +109,14 @@ def make_batch(
 
 
 def image_batch(pixels: Array) -> Tensor:
-    """Images (N, H, W) or (N, H, W, C), 0 to 255, as models take them; in memory (N, H, W, C)."""
+    """Return images (N, H, W) or (N, H, W, C), 0 to 255, as models take them: (N, C, H, W), 0 to 1,
+    channels last in memory."""
     stacked = torch.from_numpy(pixels if pixels.ndim == 4 else pixels[..., None])
     return stacked.permute(0, 3, 1, 2).float() / 255
 
 
 def spell(text: str, alphabet: str) -> str:
-    """What of a text can be said with an alphabet; what it lacks is left out.
+    """Return a text without the symbols that an alphabet lacks.
 
     >>> spell("No. 24 & up", " Noup")
     'No up'
@@ -149,7 +126,7 @@ def spell(text: str, alphabet: str) -> str:
 
 
 def _stack(arrays: list[Array]) -> Array:
-    """Arrays as one, padded with zeros to the largest."""
+    """Stack arrays, padded with zeros to the largest."""
     shape = np.max([a.shape for a in arrays], axis=0)
     out = np.zeros((len(arrays), *shape), arrays[0].dtype)
     for row, array in zip(out, arrays, strict=True):
@@ -159,55 +136,60 @@ def _stack(arrays: list[Array]) -> Array:
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """The samples to train on, and synthetic ones that a share of them is replaced by."""
+    """The samples to train on, and synthetic ones that replace a fraction of them."""
 
     samples: Dataset
     synthetic: Dataset | None = None
-    share: float = 0.0
+    synthetic_fraction: float = 0.0
 
     def sample(self, seed: int, place: int) -> Sample:
-        """Return the sample at a place in the endless row of epochs."""
+        """Return the sample at a position in the endless sequence of epochs."""
         dataset = self.samples
         if self.synthetic is not None:
             drawn = np.random.default_rng([seed, 3, place]).random()
-            dataset = self.synthetic if drawn < self.share else self.samples
+            dataset = self.synthetic if drawn < self.synthetic_fraction else self.samples
         return dataset[_shuffled(seed, len(dataset), place)]
+
+
+@dataclass(frozen=True)
+class Share:
+    """The part of each batch that one of several processes trains on."""
+
+    rank: int = 0
+    world: int = 1
 
 
 def training_batches(
     task: Task,
     dataset: TrainingSet,
+    training: Training,
     seed: int,
-    size: int,
     steps: range,
-    rank: int,
-    world: int,
-    augment: bool,
-    words: int = 0,
-    finding: int = 0,
-    locating: int = 0,
+    share: Share = Share(),  # noqa: B008  (frozen)
 ) -> Iterator[Batch]:
-    """The batches of the given training steps; with several processes, this one's share.
-    The first `words` steps have single words to read. If `finding`, only so many steps at first,
-    and few of those after, have lines to find; the first `locating` steps have none to read.
+    """Yield the batches of the given training steps, or this process's share of each.
 
     Which samples a step has, and all that is drawn for them, follows from the seed and the
-    number of the step alone, so a run that is begun again goes on as if it had not stopped.
+    number of the step alone, so a resumed run goes on as if it had not stopped.
     """
 
     def batch(step: int) -> Batch:
-        places = range(step * size + rank, (step + 1) * size, world)
+        size = training.batch_size
+        places = range(step * size + share.rank, (step + 1) * size, share.world)
         samples = [dataset.sample(seed, p) for p in places]
         rngs = [np.random.default_rng([seed, 1, p]) for p in places]
-        others = dataset.samples if augment else None
-        made = make_batch(task, samples, rngs, others, step < words)
-        if isinstance(made, ReadingBatch) and finding:
-            made = replace(made, find=step < finding or step % FIND_EVERY == 0)
-        if isinstance(made, ReadingBatch) and step < locating:
-            made = replace(made, read=False)
+        others = dataset.samples if training.augment else None
+        made = make_batch(task, samples, rngs, others, step < training.word_steps)
+        if isinstance(made, ReadingBatch):
+            first = step < training.finder_steps or not training.finder_steps
+            made = replace(
+                made,
+                train_finder=first or step % FINDER_EVERY == 0,
+                train_reader=step >= training.locate_steps,
+            )
         return made
 
-    # The next batch is made while the model works on this one.
+    # The next batch is prepared while the model trains on this one.
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(batch, steps[0]) if steps else None
         for step in steps:
@@ -219,7 +201,7 @@ def training_batches(
 
 
 def _shuffled(seed: int, n: int, place: int) -> int:
-    """The sample at a place in the endless row of epochs, each in an order of its own."""
+    """Return the index of the sample at a position in the endless sequence of shuffled epochs."""
     epoch, index = divmod(place, n)
     return int(_epoch_order(seed, n, epoch)[index])
 

@@ -1,31 +1,45 @@
-"""Inference: the inductive loop m_{t+1} = m_t + Δm_t, until a model says that nothing is left."""
+"""The inductive loop m_{t+1} = m_t + Δm_t, until a model predicts that nothing is left."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from benchmark.models.contract import InductiveModel, Step
+from benchmark.models.step import Step
 
-# Beyond this probability that nothing is left, the loop ends.
-STOP = 0.5
-# A line is no lower than this, an object no smaller than its square, in pixels: the most that
-# an image can hold bounds the number of steps, far above what a healthy model takes.
+# The loop ends when the probability that nothing is left exceeds this threshold.
+STOP_THRESHOLD = 0.5
+# A line is at least this high, an object at least its square, in pixels: how many an image can
+# hold bounds the number of steps, far above what a trained model takes.
 _LEAST = 4
 
 
 @dataclass
 class Trace:
-    """What a model did with one image."""
+    """The course of the loop on one image."""
 
     outputs: list[str] = field(default_factory=list)
-    """One for each step that found something."""
-    sure: list[float] = field(default_factory=list)
-    """How sure the model was of each, where it can tell."""
+    """The output of each step that found something."""
+    confidences: list[float] = field(default_factory=list)
+    """The model's confidence in each output, where it has one."""
     ended: str = "limit"
-    """Why it ended: `stop`, the model said so; `stalled`, a step changed nothing, so that all
-    others would not either; `limit`, no end in sight."""
+    """Why the loop ended: `stop`, the model predicted it; `stalled`, a step did not change the
+    memory, so no further step would; `limit`, too many steps."""
+
+
+class Inductive(Protocol):
+    """The part of an inductive model that the loop needs."""
+
+    @property
+    def kind(self) -> str: ...
+
+    def encode(self, images: Tensor) -> Tensor: ...
+
+    def step(self, encoded: Tensor, memory: Tensor) -> Step: ...
+
+    def update(self, memory: Tensor, delta: Tensor) -> Tensor: ...
 
 
 Watcher = Callable[[Tensor, Tensor, Step], None]
@@ -33,12 +47,12 @@ Watcher = Callable[[Tensor, Tensor, Step], None]
 
 @torch.no_grad()
 def run_loop(
-    model: InductiveModel, images: Tensor, limit: int | None = None, watch: Watcher | None = None
+    model: Inductive, images: Tensor, limit: int | None = None, watch: Watcher | None = None
 ) -> list[Trace]:
-    """Read or count images (N, C, H, W), all at once; each leaves the batch when it is done.
+    """Read or count the images (N, C, H, W) in one batch, which each leaves when it is done.
 
-    `watch` is called before each update with the numbers of the images still there, (M,),
-    their memories, (M, H, W), and what the model made of them.
+    `watch` is called before each update with the indices of the remaining images, (M,), their
+    memories, (M, H, W), and the step.
     """
     n, _, height, width = images.shape
     limit = step_limit(model.kind, height, width) if limit is None else limit
@@ -51,7 +65,7 @@ def run_loop(
         if watch is not None:
             watch(active, memory, step)
         after = model.update(memory, step.delta)
-        stop = step.stop > STOP
+        stop = step.stop > STOP_THRESHOLD
         stalled = ~stop & ((after - memory).abs().amax((1, 2)) < 1e-3)
         for k, i in enumerate(active.tolist()):
             if stop[k]:
@@ -60,8 +74,8 @@ def run_loop(
                 traces[i].ended = "stalled"
             elif len(traces[i].outputs) < limit:
                 traces[i].outputs.append(step.outputs[k] if step.outputs else "")
-                if step.sure is not None:
-                    traces[i].sure.append(float(step.sure[k]))
+                if step.confidence is not None:
+                    traces[i].confidences.append(float(step.confidence[k]))
         going = ~(stop | stalled)
         if not going.any():
             break
@@ -70,7 +84,7 @@ def run_loop(
 
 
 def step_limit(kind: str, height: int, width: int) -> int:
-    """More steps than any image of this size can need.
+    """Return more steps than any image of this size can need.
 
     >>> step_limit("reading", 128, 128), step_limit("counting", 128, 128)
     (32, 1024)

@@ -1,21 +1,26 @@
-"""Metrics: how right the answers to a test set are, and how sure we can be of it."""
+"""Metrics: scores of predictions against the ground truth, with confidence intervals."""
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-# Of the standard normal distribution: 95 % lie within.
+Prediction = list[str] | int
+"""What a model predicts for one image: the lines it read, or the number of objects."""
+Pair = tuple[Prediction, Prediction]
+"""A prediction and the ground truth."""
+
+# 95 % of the standard normal distribution lie within ± this.
 _Z = 1.959964
 _RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
 class Score:
-    """A figure in per cent with its 95 % confidence interval."""
+    """A value in the metric's unit, with its 95 % confidence interval."""
 
     value: float
     low: float
@@ -24,7 +29,9 @@ class Score:
 
 
 def accuracy(right: Sequence[bool]) -> Score:
-    """Share of samples that are right, with Wilson's interval, which holds at 0 and 100 % too.
+    """Return the share of samples that are right, with Wilson's interval.
+
+    That interval holds at 0 and 100 % too.
 
     >>> accuracy([True, True, True, False])
     Score(value=75.0, low=30.06, high=95.44, samples=4)
@@ -38,7 +45,7 @@ def accuracy(right: Sequence[bool]) -> Score:
 
 
 def edits(predicted: str, truth: str) -> int:
-    """Insertions, deletions and replacements that make one text the other.
+    """Return the number of insertions, deletions and replacements between two texts.
 
     >>> edits("kitten", "sitting")
     3
@@ -47,10 +54,10 @@ def edits(predicted: str, truth: str) -> int:
 
 
 def edit_distance(predicted: Sequence[str], truth: Sequence[str]) -> Score:
-    """Edits over the length of the truth, both summed over the samples, in per cent.
+    """Return edits over the length of the truth, both summed over the samples, in per cent.
 
-    It exceeds 100 where much more is said than there is. The interval is from resampling the
-    samples, always with the same numbers.
+    It exceeds 100 where the predictions are much longer. The interval comes from a bootstrap
+    over the samples with a fixed seed.
 
     >>> edit_distance(["abd", "ab"], ["abc", "ab"]).value
     20.0
@@ -60,7 +67,7 @@ def edit_distance(predicted: Sequence[str], truth: Sequence[str]) -> Score:
 
 
 def ratio(parts: Sequence[int], wholes: Sequence[int]) -> Score:
-    """Parts over wholes, both summed over the samples, with the interval from resampling these.
+    """Return parts over wholes, both summed over the samples, with a bootstrap interval.
 
     >>> ratio([1, 0], [3, 2]).value
     20.0
@@ -74,41 +81,44 @@ def ratio(parts: Sequence[int], wholes: Sequence[int]) -> Score:
 
 
 @dataclass(frozen=True)
-class Words:
-    """The words of one sample, counted: each as often as it stands there."""
+class WordCounts:
+    """The words of one sample, each counted as often as it occurs."""
 
-    right: int
-    """Both said and there."""
-    said: int
-    there: int
+    correct: int
+    """Words that are both predicted and true."""
+    predicted: int
+    true: int
 
 
-def match_words(said: Sequence[str], there: Sequence[str]) -> Words:
-    """Words of the lines that were said, and of those that are there, to the letter.
+WordMatcher = Callable[[Sequence[str], Sequence[str]], WordCounts]
+"""Compares the predicted lines of a sample with its true ones."""
+
+
+def match_words(predicted: Sequence[str], true: Sequence[str]) -> WordCounts:
+    """Compare the words of predicted and true lines letter by letter.
 
     >>> match_words(["Mind the the", "gab"], ["Mind the", "gap"])
-    Words(right=2, said=4, there=3)
+    WordCounts(correct=2, predicted=4, true=3)
     """
-    ours, theirs = Counter(_words(said)), Counter(_words(there))
-    return Words((ours & theirs).total(), ours.total(), theirs.total())
+    ours, theirs = Counter(_words(predicted)), Counter(_words(true))
+    return WordCounts((ours & theirs).total(), ours.total(), theirs.total())
 
 
-def spot_words(said: Sequence[str], there: Sequence[str]) -> Words:
-    """The same by the rules of ICDAR's word spotting.
+def spot_words(predicted: Sequence[str], true: Sequence[str]) -> WordCounts:
+    """Compare words by the rules of ICDAR's word spotting.
 
-    Only words of three or more letters and digits are to be found, in any case. Others, such as
-    "24" or "Kohlen-", are not asked for: whoever says one, with or without its marks, is neither
-    right nor wrong.
+    Only words of three or more letters and digits count, whatever their case. Predictions of
+    other true words, such as "24" or "Kohlen-", are ignored: neither right nor wrong.
 
     >>> spot_words(["mind THE", "kohlen no"], ["Mind the gap", "Kohlen- No."])
-    Words(right=2, said=2, there=3)
+    WordCounts(correct=2, predicted=2, true=3)
     """
-    wanted = Counter(w.lower() for w in _words(there) if _is_wanted(w))
-    others = Counter(_bare(w) for w in _words(there) if not _is_wanted(w))
-    ours = Counter(bare for w in _words(said) if _is_wanted(bare := _bare(w)))
-    right = ours & wanted
-    held = ours - ((ours - right) & others)
-    return Words(right.total(), held.total(), wanted.total())
+    wanted = Counter(w.lower() for w in _words(true) if _is_wanted(w))
+    ignored = Counter(_bare(w) for w in _words(true) if not _is_wanted(w))
+    ours = Counter(bare for w in _words(predicted) if _is_wanted(bare := _bare(w)))
+    correct = ours & wanted
+    counted = ours - ((ours - correct) & ignored)
+    return WordCounts(correct.total(), counted.total(), wanted.total())
 
 
 def _words(lines: Sequence[str]) -> list[str]:
@@ -123,31 +133,87 @@ def _bare(word: str) -> str:
     return "".join(c for c in word.lower() if c.isalnum())
 
 
-def precision(samples: Sequence[Words]) -> Score:
-    """Share of the words said that are there.
+def precision(samples: Sequence[WordCounts]) -> Score:
+    """Return the share of the predicted words that are true.
 
-    >>> precision([Words(2, 4, 3), Words(0, 0, 2)]).value
+    >>> precision([WordCounts(2, 4, 3), WordCounts(0, 0, 2)]).value
     50.0
     """
-    return ratio([w.right for w in samples], [w.said for w in samples])
+    return ratio([w.correct for w in samples], [w.predicted for w in samples])
 
 
-def recall(samples: Sequence[Words]) -> Score:
-    """Share of the words there that were said.
+def recall(samples: Sequence[WordCounts]) -> Score:
+    """Return the share of the true words that were predicted.
 
-    >>> recall([Words(2, 4, 3), Words(0, 0, 2)]).value
+    >>> recall([WordCounts(2, 4, 3), WordCounts(0, 0, 2)]).value
     40.0
     """
-    return ratio([w.right for w in samples], [w.there for w in samples])
+    return ratio([w.correct for w in samples], [w.true for w in samples])
 
 
-def f_score(samples: Sequence[Words]) -> Score:
-    """The harmonic mean of precision and recall.
+def f_score(samples: Sequence[WordCounts]) -> Score:
+    """Return the harmonic mean of precision and recall.
 
-    >>> f_score([Words(2, 4, 3), Words(0, 0, 2)]).value
+    >>> f_score([WordCounts(2, 4, 3), WordCounts(0, 0, 2)]).value
     44.44
     """
-    return ratio([2 * w.right for w in samples], [w.said + w.there for w in samples])
+    return ratio([2 * w.correct for w in samples], [w.predicted + w.true for w in samples])
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A way to score predictions. Tasks list their metrics, the most important one first."""
+
+    name: str
+    compute: Callable[[Sequence[Pair]], Score]
+    """Pairs of prediction and ground truth → their score."""
+    lower_is_better: bool = False
+    unit: str = "%"
+
+
+def _exact_counts(pairs: Sequence[Pair]) -> Score:
+    return accuracy([predicted == true for predicted, true in pairs])
+
+
+def _edit_distance(pairs: Sequence[Pair]) -> Score:
+    # The paper's table fits texts whose lines are joined by one character: a model that always
+    # reads three lines is 102 of 119 characters off at twenty, its 85.71 %.
+    return edit_distance([block_text(p) for p, _ in pairs], [block_text(t) for _, t in pairs])
+
+
+def _line_count(pairs: Sequence[Pair]) -> Score:
+    return accuracy([len(lines_of(predicted)) == len(lines_of(true)) for predicted, true in pairs])
+
+
+def word_metrics(match: WordMatcher) -> dict[str, Metric]:
+    """Return precision, recall and F of words, by name, with a rule to compare words by."""
+    measures = {"word precision": precision, "word recall": recall, "word F": f_score}
+
+    def metric(name: str, measure: Callable[[Sequence[WordCounts]], Score]) -> Metric:
+        return Metric(name, lambda pairs: measure([match(*map(lines_of, pair)) for pair in pairs]))
+
+    return {name: metric(name, measure) for name, measure in measures.items()}
+
+
+def lines_of(prediction: Prediction) -> list[str]:
+    """Return the lines of a reading model's prediction."""
+    if not isinstance(prediction, list):
+        raise TypeError("a number of objects has no lines")
+    return prediction
+
+
+def block_text(prediction: Prediction) -> str:
+    """Return the lines of a block as one text.
+
+    >>> block_text(["stc", "CC"])
+    'stc\\nCC'
+    """
+    return "\n".join(prediction) if isinstance(prediction, list) else str(prediction)
+
+
+EXACT_COUNTS = Metric("exact counts", _exact_counts)
+EDIT_DISTANCE = Metric("edit distance", _edit_distance, lower_is_better=True)
+LINE_COUNT = Metric("line count", _line_count)
 
 
 def _per_cent(share: float) -> float:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from benchmark.data.batches import Batch, ReadingBatch, spell
+from benchmark.evaluation.metrics import Prediction
 from benchmark.models.attention import POSITIONS, positions
 from benchmark.models.contract import Model
 from benchmark.models.ctc import BLANK, greedy_texts
@@ -32,7 +33,6 @@ from benchmark.models.strips import (
     quad_bands,
     shake,
 )
-from benchmark.tasks import Answer
 from benchmark.tasks.task import Kind
 
 # A line covers some hundredths of an image, so the mean loss over its cells is small.
@@ -101,7 +101,7 @@ class BlockReader(Model):
             found.append(looked.scores.sigmoid())
             state = looked.state
         losses = losses / (batch.lengths + 1)
-        if not batch.read:
+        if not batch.train_reader:
             return losses
         return losses + self._reading(batch, images, torch.stack(found[:-1], 1))
 
@@ -152,7 +152,7 @@ class BlockReader(Model):
         )
 
     @torch.no_grad()
-    def predict(self, images: Tensor) -> list[Answer]:
+    def predict(self, images: Tensor) -> list[Prediction]:
         images = pad_to_cells(grey(images), self.stride)
         seen = self.attention.survey(self.look(images))
         state = self.attention.start(seen)

@@ -15,11 +15,12 @@ from torch.nn.functional import (
 )
 
 from benchmark.data.batches import Batch, CountingBatch
-from benchmark.models.contract import InductiveModel, Step
+from benchmark.models.contract import InductiveModel
 from benchmark.models.counting_encoders import DrawingEncoder, counting_encoder, whole
 from benchmark.models.layers import PlainUnit, initialise
 from benchmark.models.peaks import draw_peaks, strongest_peak
-from benchmark.models.steps import counting_steps
+from benchmark.models.step import Step
+from benchmark.models.step_targets import counting_steps
 from benchmark.tasks.task import Kind
 
 # Memory beyond which a place is counted already: within two thirds of a peak's sigma of a mark.

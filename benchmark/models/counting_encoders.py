@@ -6,7 +6,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, interpolate, pad, relu
 
-from benchmark.models.equivariant import PLAIN, TURNED, TurnedConv, TurnedNorm, TurnedUnit
+from benchmark.models.equivariant import (
+    EQUIVARIANT,
+    PLAIN,
+    EquivariantConv,
+    EquivariantNorm,
+    EquivariantUnit,
+)
 from benchmark.models.layers import PlainUnit, ResidualUnit, grey
 
 _DILATIONS = (1, 1, 2, 2, 4, 4)
@@ -53,23 +59,23 @@ class PhotoEncoder(nn.Module):
         super().__init__()
         near, middle, far = fields
         self.near = nn.Sequential(
-            TurnedConv(PLAIN, channels + 1, near, 6, 2, bias=True),
-            TurnedUnit(near, alone=near // 2),
+            EquivariantConv(PLAIN, channels + 1, near, 6, 2, bias=True),
+            EquivariantUnit(near, alone=near // 2),
         )
         self.middle = nn.Sequential(
-            TurnedConv(TURNED, near, middle, 4, 2, bias=True),
-            TurnedUnit(middle, alone=middle // 2),
-            TurnedUnit(middle, alone=middle // 2),
+            EquivariantConv(EQUIVARIANT, near, middle, 4, 2, bias=True),
+            EquivariantUnit(middle, alone=middle // 2),
+            EquivariantUnit(middle, alone=middle // 2),
         )
         self.far = nn.Sequential(
             nn.ReLU(),
-            TurnedConv(TURNED, middle, far, 4, 2, bias=True),
-            *(TurnedUnit(far, dilation) for dilation in (1, 2, 1, 2)),
-            TurnedNorm(far),
+            EquivariantConv(EQUIVARIANT, middle, far, 4, 2, bias=True),
+            *(EquivariantUnit(far, dilation) for dilation in (1, 2, 1, 2)),
+            EquivariantNorm(far),
             nn.ReLU(),
-            TurnedConv(TURNED, far, middle, 1, bias=True),
+            EquivariantConv(EQUIVARIANT, far, middle, 1, bias=True),
         )
-        self.last = nn.Sequential(TurnedUnit(middle), TurnedNorm(middle), nn.ReLU())
+        self.last = nn.Sequential(EquivariantUnit(middle), EquivariantNorm(middle), nn.ReLU())
 
     def forward(self, images: Tensor) -> Tensor:
         shades = torch.cat([even(images), contrast(images)], 1)

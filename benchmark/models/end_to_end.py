@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, binary_cross_entropy_with_logits, cross_entropy
 
 from benchmark.data.batches import Batch, CountingBatch, ReadingBatch
+from benchmark.evaluation.metrics import Prediction
 from benchmark.models.attention import POSITIONS, AttentionLstm, flat, positions
 from benchmark.models.block_reader import BlockReader
 from benchmark.models.contract import Model
@@ -20,8 +21,7 @@ from benchmark.models.equivariant import WAYS
 from benchmark.models.layers import initialise
 from benchmark.models.reader import TOY, PaperSize, text_alphabet, text_size, wide_toy_encoder
 from benchmark.models.tokens import Tokens, pad
-from benchmark.tasks import Answer, Task
-from benchmark.tasks.task import Kind
+from benchmark.tasks.task import Kind, ReadingTask, Task
 
 # Symbols and objects beyond which a model is taken to be lost.
 _LONGEST = 1000
@@ -68,7 +68,7 @@ class EndToEndCounter(Model):
         return total
 
     @torch.no_grad()
-    def predict(self, images: Tensor) -> list[Answer]:
+    def predict(self, images: Tensor) -> list[Prediction]:
         places, state = self.start(images)
         keys = self.decoder.keys(places)
         previous = torch.full((len(images),), -1, device=images.device)
@@ -128,7 +128,7 @@ class EndToEndReader(Model):
         return total
 
     @torch.no_grad()
-    def predict(self, images: Tensor) -> list[Answer]:
+    def predict(self, images: Tensor) -> list[Prediction]:
         places = self.look(images)
         keys, state = self.decoder.keys(places), self.decoder.start(len(places), places)
         previous = torch.full((len(images),), -1, device=images.device)
@@ -146,9 +146,9 @@ class EndToEndReader(Model):
 
 
 def build_end_to_end(task: Task, preset: str, options: dict[str, Any]) -> Model:
-    """The twin of an inductive model: the same encoder, without a memory to look at."""
+    """Build the end-to-end twin of an inductive model: the same encoder, without a memory."""
     init = str(options.get("init", "gaussian" if preset == "paper" else "own"))
-    if task.kind == "counting":
+    if not isinstance(task, ReadingTask):
         encoder, features = _counting_encoder(task, preset, options)
         return EndToEndCounter(encoder, features, init)
     if task.photographs and preset == "fast":
@@ -161,7 +161,7 @@ def build_end_to_end(task: Task, preset: str, options: dict[str, Any]) -> Model:
 
 
 def _counting_encoder(task: Task, preset: str, options: dict[str, Any]) -> tuple[nn.Module, int]:
-    """The twin's, and how many features it gives."""
+    """Return the encoder and its number of features."""
     if preset == "paper":
         return counting_encoder(task.channels), 32
     if task.photographs:

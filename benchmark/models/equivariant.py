@@ -21,7 +21,7 @@ WAYS: tuple[Way, ...] = tuple(
 )
 # What maps may be made of: one channel that is turned alone, the four pixels that a fold of two
 # by two has as channels, which are turned into each other, and maps of such layers themselves.
-PLAIN, FOLDED, TURNED = 1, 4, 8
+PLAIN, FOLDED, EQUIVARIANT = 1, 4, 8
 _LEAST_VARIANCE = 1e-5
 
 
@@ -50,7 +50,7 @@ def _square() -> Tensor:
     return torch.arange(4, device="cpu").view(2, 2)
 
 
-class TurnedConv(nn.Module):
+class EquivariantConv(nn.Module):
     """A convolution to `fields` fields in each of the ways.
 
     An even kernel with a stride of two keeps the middle of the image in its middle; an odd one
@@ -101,7 +101,7 @@ class TurnedConv(nn.Module):
         )
 
 
-class TurnedNorm(nn.Module):
+class EquivariantNorm(nn.Module):
     """Batch normalisation whose scales and statistics are the same in all ways.
 
     The last `alone` fields are normalised by each image alone. What a photograph's light, haze
@@ -146,15 +146,15 @@ class TurnedNorm(nn.Module):
         return mixed.view(n, height, width, channels).permute(0, 3, 1, 2)
 
 
-class TurnedUnit(nn.Module):
+class EquivariantUnit(nn.Module):
     """Pre-activation residual unit of such layers; `alone` fields are first normalised by each
     image alone."""
 
     def __init__(self, fields: int, dilation: int = 1, alone: int = 0) -> None:
         super().__init__()
-        self.norm1, self.norm2 = TurnedNorm(fields, alone), TurnedNorm(fields)
-        self.conv1 = TurnedConv(TURNED, fields, fields, 3, dilation=dilation)
-        self.conv2 = TurnedConv(TURNED, fields, fields, 3, dilation=dilation)
+        self.norm1, self.norm2 = EquivariantNorm(fields, alone), EquivariantNorm(fields)
+        self.conv1 = EquivariantConv(EQUIVARIANT, fields, fields, 3, dilation=dilation)
+        self.conv2 = EquivariantConv(EQUIVARIANT, fields, fields, 3, dilation=dilation)
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.conv1(relu(self.norm1(x)))
@@ -162,13 +162,13 @@ class TurnedUnit(nn.Module):
         return added
 
 
-class TurnedPlainUnit(nn.Module):
+class EquivariantPlainUnit(nn.Module):
     """The same without normalisation, which begins as the identity."""
 
     def __init__(self, fields: int, dilation: int = 1) -> None:
         super().__init__()
-        self.conv1 = TurnedConv(TURNED, fields, fields, 3, dilation=dilation, bias=True)
-        self.conv2 = TurnedConv(TURNED, fields, fields, 3, dilation=dilation, bias=True)
+        self.conv1 = EquivariantConv(EQUIVARIANT, fields, fields, 3, dilation=dilation, bias=True)
+        self.conv2 = EquivariantConv(EQUIVARIANT, fields, fields, 3, dilation=dilation, bias=True)
         nn.init.kaiming_normal_(self.conv1.weight, nonlinearity="relu")
         nn.init.zeros_(self.conv2.weight)
 

@@ -12,18 +12,20 @@ from torch import Tensor
 
 from benchmark.baselines.recogniser import Recogniser
 from benchmark.data.batches import Batch
-from benchmark.data.letterbox import fit
-from benchmark.models.contract import Model, Step
+from benchmark.data.letterbox import letterbox
+from benchmark.evaluation.metrics import Prediction
+from benchmark.models.contract import Model
 from benchmark.models.line_reader import LineReader
+from benchmark.models.step import Step
 from benchmark.models.strips import Band, band_quads
 from benchmark.reading.pages import read_views
-from benchmark.tasks import Answer
 from benchmark.tasks.task import Kind
 from ivl_shards import UserError
 from ivl_shards.format.schema import Array
 
 INDUCTIVE_OCR = "inductive-ocr"
 """Its name on the command line."""
+DESCRIPTION = "the line finder of a trained inductive reader, with PP-OCRv6 to read lines"
 # Rows that a line is cut out with, and the space around it over its height.
 _ROWS, _MARGIN = 48, 0.08
 # No line is cut out wider than this, in pixels: the recogniser would squeeze it.
@@ -43,13 +45,13 @@ class InductiveOcr(Model):
         """Refuse: the finder is trained as a part of the model `inductive`."""
         raise UserError("inductive-ocr is not trained itself: its finder is that of inductive")
 
-    def predict(self, images: Tensor) -> list[Answer]:
+    def predict(self, images: Tensor) -> list[Prediction]:
         """Read images that are as large as the finder's canvas."""
         pictures = (images * 255).round().byte().permute(0, 2, 3, 1).cpu().numpy()  # N, H, W, C
         return [self._read(picture) for picture in pictures]
 
-    def _read(self, picture: Array) -> Answer:
-        (reading,) = read_views(self, picture, [fit(picture, picture.shape[:2])])
+    def _read(self, picture: Array) -> Prediction:
+        (reading,) = read_views(self, picture, [letterbox(picture, picture.shape[:2])])
         return [line.text for line in reading.lines]
 
     def encode(self, images: Tensor) -> Tensor:

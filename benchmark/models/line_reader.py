@@ -22,11 +22,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from benchmark.data.batches import Batch, ReadingBatch, image_batch, spell
-from benchmark.models.contract import InductiveModel, Step
+from benchmark.models.contract import InductiveModel
 from benchmark.models.ctc import BLANK, certainty, greedy_texts
 from benchmark.models.layers import BatchNorm, grey
 from benchmark.models.pyramid_finder import PyramidFinder
-from benchmark.models.steps import ReadingSteps, reading_steps
+from benchmark.models.step import Step
+from benchmark.models.step_targets import ReadingSteps, reading_steps
 from benchmark.models.strip_reader import ResidualReader, blank_after
 from benchmark.models.strips import (
     Band,
@@ -140,8 +141,8 @@ class LineReader(InductiveModel):
         step = self.find(encoded, memory)
         assert step.band is not None
         pixels = _unfold(encoded[:, self.size.finder :], self.stride)
-        texts, sure = self.read(pixels, step.band)
-        return replace(step, outputs=texts, sure=sure)
+        texts, confidence = self.read(pixels, step.band)
+        return replace(step, outputs=texts, confidence=confidence)
 
     def find(self, encoded: Tensor, memory: Tensor) -> Step:
         """Find the next line without reading it; the bands are in pixels of the image."""
@@ -165,9 +166,11 @@ class LineReader(InductiveModel):
         pixels = grey(image_batch(picture[None]))
         found = [("", 0.0)] * len(band.left)
         for rows in _of_like_length(band, together=False):
-            texts, sure = self.read(pixels.expand(len(rows), -1, -1, -1), band[rows])
-            for row, text, confidence in zip(rows.tolist(), texts, sure.tolist(), strict=True):
-                found[row] = (text, confidence)
+            texts, confidence = self.read(pixels.expand(len(rows), -1, -1, -1), band[rows])
+            for row, read in zip(
+                rows.tolist(), zip(texts, confidence.tolist(), strict=True), strict=True
+            ):
+                found[row] = read
         return found
 
     def update(self, memory: Tensor, delta: Tensor) -> Tensor:
@@ -184,7 +187,7 @@ class LineReader(InductiveModel):
         """
         assert isinstance(batch, ReadingBatch)
         batch = replace(batch, images=grey(batch.images))
-        if not batch.find:
+        if not batch.train_finder:
             return self._reading(batch, None)
         given = reading_steps(batch, every=True, jitter=self.jitter)
         losses, found = self._finding(batch.images, given)

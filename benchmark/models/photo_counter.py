@@ -7,10 +7,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate, max_pool2d
 
-from benchmark.models.contract import Step
 from benchmark.models.counter import LateCounter, enlarged
 from benchmark.models.counting_encoders import PhotoEncoder
-from benchmark.models.equivariant import FOLDED, TURNED, WAYS, Fold, TurnedConv, TurnedPlainUnit
+from benchmark.models.equivariant import (
+    EQUIVARIANT,
+    FOLDED,
+    WAYS,
+    EquivariantConv,
+    EquivariantPlainUnit,
+    Fold,
+)
+from benchmark.models.step import Step
 
 # Where it was not trained a counter is less sure of what is there, by how much depends on the
 # photograph, and what is none is taken for something with little certainty everywhere. So a peak
@@ -51,10 +58,10 @@ class PhotoCounter(LateCounter):
         self.limits, self.scales = _LIMITS, _SCALES
         self.seen = len(WAYS) * step  # channels
         self.encoder = PhotoEncoder(channels, fields)
-        self.join = TurnedConv(TURNED, fields[1], step, 3, bias=True)
-        self.memory = TurnedConv(FOLDED, 1, step, 3)
-        self.mix = TurnedPlainUnit(step, reach)
-        peaks = TurnedConv(TURNED, step, 1, 1, bias=True)
+        self.join = EquivariantConv(EQUIVARIANT, fields[1], step, 3, bias=True)
+        self.memory = EquivariantConv(FOLDED, 1, step, 3)
+        self.mix = EquivariantPlainUnit(step, reach)
+        peaks = EquivariantConv(EQUIVARIANT, step, 1, 1, bias=True)
         # Nearly nothing is a peak, to begin with.
         assert peaks.bias is not None
         nn.init.constant_(peaks.bias, -4.0)

@@ -10,14 +10,14 @@ from torch.nn.functional import cross_entropy, interpolate
 
 from benchmark.data.batches import Batch, ReadingBatch
 from benchmark.models.attention import AttentionLstm, flat
-from benchmark.models.contract import InductiveModel, Step
+from benchmark.models.contract import InductiveModel
 from benchmark.models.drn import drn_encoder
 from benchmark.models.layers import BatchNorm, initialise
 from benchmark.models.line_reader import LineReader
-from benchmark.models.steps import reading_steps
+from benchmark.models.step import Step
+from benchmark.models.step_targets import reading_steps
 from benchmark.models.tokens import Tokens, pad
-from benchmark.tasks import Task
-from benchmark.tasks.task import Kind
+from benchmark.tasks.task import Kind, ReadingTask
 from benchmark.tasks.text_blocks import ALPHABETS
 from ivl_shards import UserError
 
@@ -188,7 +188,7 @@ class PaperReader(InductiveModel):
         return (memory + delta).clamp(0, 1)
 
 
-def build_reader(task: Task, preset: str, options: dict[str, Any]) -> InductiveModel:
+def build_reader(task: ReadingTask, preset: str, options: dict[str, Any]) -> InductiveModel:
     """The reader of a preset: the paper's sees colours, the fast one shades of grey."""
     if preset != "paper":
         others = {name: value for name, value in options.items() if name != "alphabet"}
@@ -200,13 +200,13 @@ def build_reader(task: Task, preset: str, options: dict[str, Any]) -> InductiveM
     return PaperReader(task.channels, task.alphabet, size, **others)
 
 
-def alphabet_name(task: Task, options: Mapping[str, Any]) -> str:
+def alphabet_name(task: ReadingTask, options: Mapping[str, Any]) -> str:
     """The name of a line reader's alphabet; weights that do not state one are older and know
     letters alone."""
     return str(options.get("alphabet", "letters" if task.photographs else ""))
 
 
-def text_alphabet(task: Task, options: Mapping[str, Any]) -> str:
+def text_alphabet(task: ReadingTask, options: Mapping[str, Any]) -> str:
     """The symbols of a line reader."""
     name = alphabet_name(task, options)
     if not task.photographs:

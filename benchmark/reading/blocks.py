@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageOps
 
-from benchmark.data.letterbox import fit
+from benchmark.data.letterbox import letterbox
 from benchmark.files import require_file
 from benchmark.models.contract import InductiveModel
 from benchmark.reading.pages import ReadStep, read_page, read_views
-from benchmark.tasks import Task
+from benchmark.tasks.task import ReadingTask
 from ivl_shards import UserError
 from ivl_shards.format.schema import Array
 
-ZOOMS = (1.0, 0.78, 0.61, 0.47, 0.37, 0.29, 0.22, 0.17, 0.13)
-"""Sizes in which a picture is laid on the canvas, over the largest that fits, for readers that know
-lines of about one height: how high those of a picture are is seen only by reading them."""
+TEST_SCALES = (1.0, 0.78, 0.61, 0.47, 0.37, 0.29, 0.22, 0.17, 0.13)
+"""Scales, over the largest that fits the canvas, for readers that were trained on lines of about
+one height."""
 FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF", "PPM")
 """Pictures that are opened, by Pillow's names."""
 # Pixels of a picture that is decoded at all.
@@ -137,15 +137,15 @@ def _scale(values: Array, path: Path) -> Array:
     return scaled
 
 
-def read_picture(model: InductiveModel, task: Task, picture: Array) -> Reading:
+def read_picture(model: InductiveModel, task: ReadingTask, picture: Array) -> Reading:
     """Read a picture (H, W) or (H, W, 3) of one block of text. Where the reader knows a canvas, it
     is laid on that in several sizes and the most confident reading is taken."""
-    if task.page is not None:
-        page = read_page(model, picture, task.page, task.zooms or ZOOMS)
+    if task.letterbox is not None:
+        page = read_page(model, picture, task.letterbox, task.test_scales or TEST_SCALES)
     else:
         height, width = picture.shape[:2]
         if height * width > _MOST_PIXELS:
             raise UserError(f"the picture is larger than {_MOST_PIXELS:,} pixels: shrink it")
-        (page,) = read_views(model, picture, [fit(picture, (height, width))])
+        (page,) = read_views(model, picture, [letterbox(picture, (height, width))])
     lines = [ReadLine(line.text, line.quad, line.confidence) for line in page.lines]
     return Reading(lines, page.view.pixels, page.steps, page.view.window)

@@ -1,9 +1,9 @@
-"""Page reading: lines of a picture of any size, found on a small canvas and read at full size.
+"""Multi-scale reading: lines of a picture of any size, found on a canvas and read at full size.
 
-A finder sees the whole picture, letterboxed onto a canvas in one or several sizes. The memory of
-the inductive loop lives on that canvas. What it found is then cut out of the picture itself, where
-letters have all their pixels, and read. Of lines that were found in several sizes, the one with the
-most confident text is kept.
+The picture is letterboxed onto a canvas at one or several scales, and the inductive loop with its
+memory runs on that canvas. A line that was found is then cut out of the picture itself, where
+letters have all their pixels, and read. Of lines that were found at several scales, the one with
+the most confident text is kept.
 """
 
 from collections.abc import Sequence
@@ -15,21 +15,19 @@ import torch
 from torch import Tensor
 
 from benchmark.data.batches import image_batch
-from benchmark.data.letterbox import Fitted, fit
-from benchmark.evaluation.inductive_loop import STOP, run_loop
-from benchmark.models.contract import InductiveModel, Step
+from benchmark.data.letterbox import Letterboxed, letterbox_at_scale
+from benchmark.evaluation.inductive_loop import STOP_THRESHOLD, run_loop
+from benchmark.models.contract import InductiveModel
+from benchmark.models.step import Step
 from benchmark.models.strips import Band, band_quads, mask_bands, quad_bands
 from benchmark.tasks.task import Kind
 from ivl_shards.format.schema import Array
 
 # Letters that are read with little confidence count for much less: at a wrong size, some are read
-# in anything. This and the next were chosen on ICDAR's train split (experiments/zooms.py).
+# in anything. This and the next were chosen on ICDAR's train split (experiments/test_scales.py).
 _POWER = 3
 # Of two lines that share so much of the smaller one's area, one is dropped.
 _SHARED = 0.3
-# The edge of the canvas, over its size, that a picture leaves free, and the greatest enlargement;
-# both as in training.
-_RIM, _MOST = 0.025, 4.0
 
 
 class LineFinder(Protocol):
@@ -87,7 +85,7 @@ class ReadStep:
 class PageReading:
     """What was read in a picture."""
 
-    view: Fitted
+    view: Letterboxed
     steps: list[ReadStep]
     """All steps of the loop in one size, the one in which most text was read."""
     lines: list[ReadStep]
@@ -103,12 +101,12 @@ def read_page(
     model: InductiveModel | LineFinder,
     picture: Array,
     canvas: tuple[int, int],
-    zooms: Sequence[float] = (1.0,),
+    scales: Sequence[float] = (1.0,),
 ) -> PageReading:
     """Read a picture (H, W) or (H, W, 3) in several sizes, each over the largest that fits the
     canvas, and merge what was read."""
     return merge_views(
-        read_views(model, picture, [letterbox(picture, canvas, zoom) for zoom in zooms])
+        read_views(model, picture, [letterbox_at_scale(picture, canvas, s) for s in scales])
     )
 
 
@@ -137,7 +135,7 @@ def _overlap(one: Array, other: Array) -> float:
 
 
 def read_views(
-    model: InductiveModel | LineFinder, picture: Array, views: Sequence[Fitted]
+    model: InductiveModel | LineFinder, picture: Array, views: Sequence[Letterboxed]
 ) -> list[PageReading]:
     """Read a picture as each of several canvases of one size shows it.
 
@@ -161,13 +159,7 @@ def _with_text(step: ReadStep, text: str, confidence: float) -> ReadStep:
     return replace(step, text=text.strip(), confidence=confidence)
 
 
-def letterbox(picture: Array, canvas: tuple[int, int], zoom: float) -> Fitted:
-    """Place a picture in the middle of a canvas, `zoom` times as large as fits."""
-    largest = min(canvas[0] / picture.shape[0], canvas[1] / picture.shape[1])
-    return fit(picture, canvas, min(zoom * (1 - _RIM), _MOST / largest))
-
-
-def _record(model: InductiveModel, views: Sequence[Fitted]) -> list[list[ReadStep]]:
+def _record(model: InductiveModel, views: Sequence[Letterboxed]) -> list[list[ReadStep]]:
     """Record the steps of a model at pictures on canvases of one size."""
     steps: list[list[ReadStep]] = [[] for _ in views]
 
@@ -176,10 +168,10 @@ def _record(model: InductiveModel, views: Sequence[Fitted]) -> list[list[ReadSte
         band = mask_bands(step.delta, (1, 1)) if step.band is None else step.band
         quads = band_quads(band).cpu().numpy()  # (M, 4, 2)
         texts = step.outputs or [""] * len(active)
-        confidence = torch.ones(len(active)) if step.sure is None else step.sure
+        confidence = torch.ones(len(active)) if step.confidence is None else step.confidence
         for k, i in enumerate(active.tolist()):
             before, delta, later = (x[k].cpu().numpy() for x in (memory, step.delta, after))
-            quad, stop = views[i].back(quads[k]), bool(step.stop[k] > STOP)
+            quad, stop = views[i].back(quads[k]), bool(step.stop[k] > STOP_THRESHOLD)
             read = texts[k].strip(), float(confidence[k])
             steps[i].append(ReadStep(before, delta, later, stop, quad, *read))
 

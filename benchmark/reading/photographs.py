@@ -24,13 +24,14 @@ import torch
 from torch import Tensor
 
 from benchmark.data.batches import image_batch
-from benchmark.data.letterbox import Fitted, fit
-from benchmark.evaluation.inductive_loop import STOP, run_loop
-from benchmark.models.contract import InductiveModel, Step
+from benchmark.data.letterbox import Letterboxed, letterbox
+from benchmark.evaluation.inductive_loop import STOP_THRESHOLD, run_loop
+from benchmark.models.contract import InductiveModel
+from benchmark.models.step import Step
 from benchmark.models.strips import band_quads, mask_bands, quad_bands
 from benchmark.reading.blocks import Reading, ReadLine, read_picture
 from benchmark.reading.pages import LineFinder, is_line_finder
-from benchmark.tasks import Task
+from benchmark.tasks.task import ReadingTask
 from icdar_blocks import Word, group
 from icdar_blocks.words import Box
 from ivl_shards.format.schema import Array
@@ -95,7 +96,7 @@ class ReadPicture:
 
 
 def read_photograph(
-    model: InductiveModel, task: Task, picture: Array, report: Report = no_report
+    model: InductiveModel, task: ReadingTask, picture: Array, report: Report = no_report
 ) -> list[TextBlock]:
     """Find the blocks of text of a photograph (H, W) or (H, W, 3), and read each.
 
@@ -109,14 +110,14 @@ def read_photograph(
     return [block for block in read if block.reading.lines] or [read_block(model, task, picture)]
 
 
-def read_block(model: InductiveModel, task: Task, picture: Array) -> TextBlock:
+def read_block(model: InductiveModel, task: ReadingTask, picture: Array) -> TextBlock:
     """Read a picture that shows one block of text."""
     height, width = picture.shape[:2]
     return _read_block(model, task, picture, (0, 0, width, height))
 
 
 def _read_block(
-    model: InductiveModel, task: Task, picture: Array, box: tuple[int, int, int, int]
+    model: InductiveModel, task: ReadingTask, picture: Array, box: tuple[int, int, int, int]
 ) -> TextBlock:
     x0, y0, x1, y1 = box
     reading = read_picture(model, task, picture[y0:y1, x0:x1])
@@ -172,10 +173,10 @@ def _find_candidates(model: InductiveModel, picture: Array) -> list[_Candidate]:
     for side in _SIDES:
         scale = side / max(height, width)
         canvas = max(_LOWEST, round(height * scale)), max(_LOWEST, round(width * scale))
-        fitted = fit(picture, canvas)
-        for delta in _deltas(model, fitted.pixels):
+        boxed = letterbox(picture, canvas)
+        for delta in _deltas(model, boxed.pixels):
             parts = _parts(delta)
-            found += [_Candidate(_box(fitted.back(corners)), mean) for corners, mean in parts]
+            found += [_Candidate(_box(boxed.back(corners)), mean) for corners, mean in parts]
     return sorted(found, key=lambda each: -each.certainty)[:_MOST_CANDIDATES]
 
 
@@ -184,7 +185,7 @@ def _deltas(model: InductiveModel, pixels: Array) -> list[Array]:
     deltas: list[Array] = []
 
     def watch(active: Tensor, memory: Tensor, step: Step) -> None:
-        if step.stop[0] <= STOP:
+        if step.stop[0] <= STOP_THRESHOLD:
             deltas.append(step.delta[0].cpu().numpy())
 
     run_loop(model, image_batch(pixels[None]), _STEPS, watch)
@@ -212,20 +213,20 @@ def _look_closer(
     """
     if is_line_finder(model):
         return _read_candidates(model, picture, [each.box for each in candidates])
-    by_width: dict[int, list[tuple[Fitted, Array]]] = defaultdict(list)
+    by_width: dict[int, list[tuple[Letterboxed, Array]]] = defaultdict(list)
     for candidate in candidates:
-        fitted, corner = _close_up(picture, candidate.box)
-        by_width[fitted.pixels.shape[1]].append((fitted, corner))
+        boxed, corner = _close_up(picture, candidate.box)
+        by_width[boxed.pixels.shape[1]].append((boxed, corner))
     lines = []
     for shown in by_width.values():
-        images = image_batch(np.stack([fitted.pixels for fitted, _ in shown]))
+        images = image_batch(np.stack([boxed.pixels for boxed, _ in shown]))
         step = model.step(model.encode(images), images.new_zeros(len(images), *images.shape[2:]))
         quads = band_quads(mask_bands(step.delta, (1, 1))).cpu().numpy()  # (N, 4, 2)
-        confidence = torch.ones(len(images)) if step.sure is None else step.sure
-        for k, (fitted, corner) in enumerate(shown):
+        confidence = torch.ones(len(images)) if step.confidence is None else step.confidence
+        for k, (boxed, corner) in enumerate(shown):
             text = step.outputs[k].strip() if step.outputs else ""
-            if text and step.stop[k] <= STOP:
-                quad = fitted.back(quads[k]) + corner
+            if text and step.stop[k] <= STOP_THRESHOLD:
+                quad = boxed.back(quads[k]) + corner
                 lines.append(ReadLine(text, quad, float(confidence[k])))
     return lines
 
@@ -243,13 +244,13 @@ def _read_candidates(model: LineFinder, picture: Array, boxes: Sequence[Box]) ->
     ]
 
 
-def _close_up(picture: Array, box: Box) -> tuple[Fitted, Array]:
+def _close_up(picture: Array, box: Box) -> tuple[Letterboxed, Array]:
     """Return what is at a box and around it, on a small canvas, and its corner (x, y)."""
     height, width = picture.shape[:2]
     x0, y0, x1, y1 = _within(box, _MARGIN * (box[3] - box[1]), height, width)
     wide = (x1 - x0) / (y1 - y0) * _HEIGHT
     room = next((each for each in _WIDTHS if wide <= each), _WIDTHS[-1])
-    return fit(picture[y0:y1, x0:x1], (_HEIGHT, room)), np.array([x0, y0])
+    return letterbox(picture[y0:y1, x0:x1], (_HEIGHT, room)), np.array([x0, y0])
 
 
 # ---- Boxes -----------------------------------------------------------------------------------

@@ -11,12 +11,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benchmark.bench import load_model, packed_weights
+from benchmark.models.load import bundled_weights, load_model
 from benchmark.options import is_line, is_number
+from benchmark.registry import find_task
+from benchmark.results.result import Result
 from benchmark.results.tables import Row, in_table, markdown_table, read_results, result_row
-from benchmark.tasks import Task, find_task
-from benchmark.training.run_folder import Config, config_from_json
-from benchmark.training.weights import read_about
+from benchmark.tasks.task import Task
+from benchmark.training.run_folder import Config
+from benchmark.training.weights import read_metadata
 from ivl_shards.generation.recipe import format_counts
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -51,7 +53,7 @@ class Card:
     """Of the training; None: the file does not say it."""
     machine: str
     notes: Notes
-    results: Sequence[dict[str, Any]]
+    results: Sequence[Result]
     """Those of these weights, the one of the training first."""
 
     @property
@@ -61,11 +63,10 @@ class Card:
 
     def to_json(self) -> dict[str, Any]:
         """Everything, without the training curves and the wrong answers of the results."""
-        scores = []
-        for result in self.results:
-            evaluation = result["evaluation"]
-            metrics = evaluation.get("metrics", {self.task.metric: evaluation["scores"]})
-            scores.append({"changes": result.get("changes", []), "metrics": metrics})
+        scores = [
+            {key: value for key, value in result.to_json().items() if key in ("changes", "metrics")}
+            for result in self.results
+        ]
         return {
             "size": self.size,
             "parameters": self.parameters,
@@ -77,25 +78,23 @@ class Card:
         }
 
 
-def read_card(
-    path: Path, results: Sequence[dict[str, Any]] = (), named: Collection[str] = ()
-) -> Card:
+def read_card(path: Path, results: Sequence[Result] = (), named: Collection[str] = ()) -> Card:
     """Return the card of a file of weights, with those of some results that are of it.
 
     `named` are models of third parties whose code may be imported; see `load_model`.
     """
     config, model = load_model(path, named)
-    about = read_about(path)
-    seconds = about["seconds"] if is_number(about.get("seconds"), 0, 1e12) else None
-    own = [result for result in results if _is_of(result, config, seconds)]
-    own.sort(key=lambda result: ("curve" not in result, bool(result.get("changes"))))
+    metadata = read_metadata(path)
+    seconds = metadata["seconds"] if is_number(metadata.get("seconds"), 0, 1e12) else None
+    own = [result for result in results if _is_same_training(result, config, seconds)]
+    own.sort(key=lambda result: (not result.curve, bool(result.changes)))
     return Card(
         name=path.stem if _is_bundled(path) else config.name,
         size=path.stat().st_size,
         config=config,
         parameters=sum(p.numel() for p in model.parameters()),
         seconds=seconds,
-        machine=_machine(about, own),
+        machine=_machine(metadata, own),
         notes=bundled_notes(path, config.task),
         results=own,
     )
@@ -104,10 +103,10 @@ def read_card(
 def bundled_cards(folder: Path = RESULTS) -> list[Card]:
     """Return the cards of the bundled weights, with the results in a folder."""
     results = stored_results(folder)
-    return [read_card(path, results) for path in packed_weights()]
+    return [read_card(path, results) for path in bundled_weights()]
 
 
-def stored_results(folder: Path) -> list[dict[str, Any]]:
+def stored_results(folder: Path) -> list[Result]:
     """Return the results in a folder; none where there is no such folder, as once installed."""
     return read_results(folder) if any(folder.rglob("*.json")) else []
 
@@ -120,7 +119,7 @@ def bundled_notes(path: Path, task: str = "") -> Notes:
 
 
 def _is_bundled(path: Path) -> bool:
-    return path.resolve() in {packed.resolve() for packed in packed_weights()}
+    return path.resolve() in {packed.resolve() for packed in bundled_weights()}
 
 
 @cache
@@ -128,26 +127,24 @@ def _noted() -> dict[str, Any]:
     return tomllib.loads(_NOTES.read_text("utf-8"))
 
 
-def _is_of(result: dict[str, Any], config: Config, seconds: float | None) -> bool:
-    """Whether a result is of the same training as weights: it has its configuration and, where
-    both state it, took as long."""
-    if "training" not in result["config"]:  # an off-the-shelf reader
-        return False
-    took = result.get("training_seconds")
+def _is_same_training(result: Result, config: Config, seconds: float | None) -> bool:
+    """Tell whether a result belongs to weights: it has their configuration and, where both state
+    it, the same training time."""
+    took = result.training_seconds
     if took is not None and seconds is not None and abs(took - seconds) > 0.1:
         return False
-    return config_from_json(result["config"], Path(config.name)) == config
+    return result.config == config
 
 
-def _machine(about: dict[str, Any], results: Sequence[dict[str, Any]]) -> str:
-    """Return where weights were trained: as they say themselves, else as their result does."""
-    trained = [result["surroundings"] for result in results if "curve" in result]
-    stated = [about["surroundings"]] if isinstance(about.get("surroundings"), dict) else []
-    for around in stated + trained:
-        machine, threads = around.get("machine"), around.get("threads")
+def _machine(metadata: dict[str, Any], results: Sequence[Result]) -> str:
+    """Return the machine that weights were trained on, as they or their result state it."""
+    found = metadata.get("environment")
+    stated = [found] if isinstance(found, dict) else []
+    for environment in [*stated, *(result.environment for result in results if result.curve)]:
+        machine, threads = environment.get("machine"), environment.get("threads")
         if is_line(machine) and is_number(threads, 1, 1e6):  # what files say is not relied on
             return f"{machine}, {threads} thread{'s' * (threads != 1)}"
-    scored = [result.get("surroundings", {}).get("machine") for result in results]
+    scored = [result.environment.get("machine") for result in results]
     where = next((f"; scored on {machine}" for machine in scored if machine), "")
     return f"not stated by the weights{where}"
 
@@ -155,9 +152,9 @@ def _machine(about: dict[str, Any], results: Sequence[dict[str, Any]]) -> str:
 def card_text(card: Card, heading: str = "#") -> str:
     """Return a card as Markdown."""
     task, config = card.task, card.config
-    lengths = f"{format_counts(task.train.counts)} {task.counted}"
+    lengths = f"{format_counts(task.train.counts)} {task.unit}"
     facts = {
-        "Task": f"{task.title} (`{task.name}`): {task.kind} {task.counted}",
+        "Task": f"{task.title} (`{task.name}`): {task.kind} {task.unit}",
         "Model": f"`{in_table(config.model)}`, preset `{in_table(config.preset)}`, "
         f"seed {config.seed}; {card.parameters:,} parameters",
         "Size": f"{card.size / 1e6:.1f} MB",
@@ -180,19 +177,19 @@ def _training(config: Config) -> str:
     """Say how weights were trained."""
     training = config.training
     said = [
-        f"{training.steps:,} steps of {training.batch} samples "
-        f"({training.steps * training.batch:,} in all)",
-        f"{training.optimiser}, highest learning rate {training.rate:g}",
+        f"{training.steps:,} steps of {training.batch_size} samples "
+        f"({training.steps * training.batch_size:,} in all)",
+        f"{training.optimizer}, highest learning rate {training.learning_rate:g}",
         f"precision {training.precision}",
     ]
     if training.synthetic:
         said.append(f"{training.synthetic:.0%} of the samples synthetic")
-    if training.choose:
-        said.append("the weights with the least validation loss")
+    if training.keep_best:
+        said.append("the weights with the lowest validation loss")
     if training.encoder:
-        said.append(f"encoder of `{in_table(training.encoder)}` to begin with")
+        said.append(f"encoder initialised with that of `{in_table(training.encoder)}`")
     if config.init:
-        said.append(f"begun with the weights of {in_table(config.init)}")
+        said.append(f"started from the weights of {in_table(config.init)}")
     return "; ".join(said) + "."
 
 
@@ -200,7 +197,7 @@ def _hours(card: Card) -> str:
     if card.seconds is None:
         return _UNKNOWN
     begun = card.config.init or card.config.training.encoder
-    without = ", without the training of the weights that it began with" if begun else ""
+    without = ", without the training of the initial weights" if begun else ""
     return f"{card.seconds / 3600:.2f}{without}"
 
 
@@ -209,23 +206,20 @@ def _scores(card: Card) -> list[str]:
     if not rows:
         return ["No result of these weights is stored."]
     head = (
-        f"Per cent by number of {card.task.counted} on the task's test data, with 95 % confidence "
+        f"Per cent by number of {card.task.unit} on the task's test data, with 95 % confidence "
         "intervals."
     )
     return [head, "", *markdown_table(rows, "metric")]
 
 
-def _rows(task: Task, results: Iterable[dict[str, Any]]) -> list[Row]:
+def _rows(task: Task, results: Iterable[Result]) -> list[Row]:
     """Return a row for each metric of each result; those of one metric stand together."""
     rows: list[Row] = []
     for metric in task.metrics:
         for result in results:
-            # A result from before there were several metrics has the first alone.
-            if metric != task.metric and "metrics" not in result["evaluation"]:
-                continue
-            label = ", ".join([metric, *result.get("changes", [])])
+            label = ", ".join([metric.name, *result.changes])
             if label in (row.label for row in rows):
-                label += ", scored again"
+                label += ", another test set"
             row = result_row(label, [result], metric)
             rows += [row] if row.figures else []
     return rows

@@ -1,7 +1,7 @@
-"""Curves: losses along trainings, one small chart a run, as a picture for a page."""
+"""Training curves: one small chart for each run, as an SVG picture."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
@@ -10,21 +10,21 @@ _COLUMNS = 3
 _WIDTH, _HEIGHT = 320, 236  # of a chart with all around it
 _LEFT, _TOP, _RIGHT, _BOTTOM = 46, 54, 312, 196  # of its frame
 _LETTERS = 46  # in a line above a chart
-_TRAINED, _WATCHED = "#8b93a1", "#c2410c"
+_TRAINING, _VALIDATION = "#8b93a1", "#c2410c"
 Points = list[tuple[float, float]]  # steps and losses
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A run's losses: of batches trained with, and of the samples that it is watched with."""
+    """The training and validation losses of a run."""
 
     label: str
-    trained: Points
-    watched: Points
+    training: Points
+    validation: Points
 
 
-def read_curve(label: str, lines: list[dict[str, float]]) -> Curve:
-    """Out of a run's log; a training that went astray may hold what is no number."""
+def read_curve(label: str, lines: Sequence[Mapping[str, float]]) -> Curve:
+    """Return the losses in a run's log; those of a diverged training may not be numbers."""
 
     def points(name: str) -> Points:
         return [(p["step"], p[name]) for p in lines if name in p and 0 < p[name] < math.inf]
@@ -33,7 +33,7 @@ def read_curve(label: str, lines: list[dict[str, float]]) -> Curve:
 
 
 def draw_curves(curves: Sequence[Curve]) -> str:
-    """An SVG picture. Each chart has a scale of its own: losses of different models, and of
+    """Return an SVG picture. Each chart has a scale of its own: losses of different models, and of
     different steps of the same loss, are no measure of each other."""
     columns = min(_COLUMNS, len(curves))
     rows = math.ceil(len(curves) / _COLUMNS)
@@ -50,15 +50,15 @@ def draw_curves(curves: Sequence[Curve]) -> str:
         parts.append("</g>")
     # One below the other: a single chart is too narrow for both.
     parts += [
-        _text(_LEFT, height - 26, "loss of single batches, by step", "start", _TRAINED),
-        _text(_LEFT, height - 10, "loss of samples that are not trained on", "start", _WATCHED),
+        _text(_LEFT, height - 26, "training loss of single batches, by step", "start", _TRAINING),
+        _text(_LEFT, height - 10, "validation loss", "start", _VALIDATION),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
 
 
 def _chart(curve: Curve) -> list[str]:
-    points = curve.trained + curve.watched
+    points = curve.training + curve.validation
     parts = [
         _text(_LEFT, 14 + 13 * k, line, "start", "#111827")
         for k, line in enumerate(wrap(curve.label, _LETTERS)[:3])
@@ -79,7 +79,8 @@ def _chart(curve: Curve) -> list[str]:
         parts.append(_text(_LEFT - 5, y + 4, f"{tick:g}", "end"))
     parts.append(_text(_LEFT, _BOTTOM + 15, "0"))
     parts.append(_text(_RIGHT, _BOTTOM + 15, f"{last:,.0f}", "end"))
-    for series, colour, wide in ((curve.trained, _TRAINED, 1), (curve.watched, _WATCHED, 2)):
+    lines = (curve.training, _TRAINING, 1), (curve.validation, _VALIDATION, 2)
+    for series, colour, wide in lines:
         if series:
             path = "L".join("{:.1f} {:.1f}".format(*place(*point)) for point in series)
             parts.append(
@@ -90,7 +91,7 @@ def _chart(curve: Curve) -> list[str]:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Round losses between two powers of ten.
+    """Return round losses between two powers of ten.
 
     >>> _ticks(-0.1, 1.2)
     [1.0, 2.0, 5.0, 10.0]

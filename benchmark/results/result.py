@@ -1,100 +1,265 @@
-"""Result file: what `ivl-bench run` and `eval` have found, read back and checked.
+"""Results: the scores of one model, as `ivl-bench run` and `eval` write them.
 
-Results are exchanged between people, so nothing that one says is relied on before it is checked.
+Results are exchanged between people, so a file is checked before anything in it is used.
 """
 
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmark.files import read_json
+from benchmark.evaluation.metrics import Score
+from benchmark.evaluation.scores import Column, Evaluation, Predicted, Scores
+from benchmark.files import read_json, write_json
+from benchmark.old_files import upgrade_result
 from benchmark.options import Option, flag, is_line, is_number, number, whole
-from benchmark.tasks import find_task
-from benchmark.training.loop import is_log_line
-from benchmark.training.run_folder import config_from_json
+from benchmark.registry import find_task
+from benchmark.tasks.task import Task
+from benchmark.training.log import is_log_line
+from benchmark.training.run_folder import Config, config_from_json
 from ivl_shards import UserError
 
+FORMAT = "ivl-result-2"
+# Wrong predictions that a file lists.
+_LISTED = 200
 _LENGTH = re.compile(r"[0-9]{1,6}")
 _ROW = whole(0, 1_000_000_000)
 _LINE = Option("a line of text", is_line)
-# Errors can be more than the truth is long, so a score in per cent has no clear limit.
+# Errors can be longer than the truth, so a score in per cent has no clear bound.
 _SCORE = number(-1e9, 1e9)
 
 
-def read_result(path: Path) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Result:
+    """The scores of one model on one test set."""
+
+    task: Task
+    model: str
+    preset: str
+    """That of the training; of an off-the-shelf reader, what it was run on."""
+    config: Config | None
+    """None: the model was not trained here, such as an off-the-shelf reader."""
+    changes: tuple[str, ...]
+    """Settings that differ from the preset, as given with `--set`, `--lexicon` and `--beam`."""
+    scores: Scores
+    wrong: tuple[tuple[int, Any, Any], ...]
+    """The first wrong predictions: row of the test set, prediction, ground truth."""
+    wrong_total: int
+    seconds: float
+    """Time of the evaluation."""
+    test_data: str
+    """Content checksum of the test set."""
+    train_data: str = ""
+    """Content checksum of the training set; empty: not stated."""
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    parameters: int | None = None
+    training_seconds: float | None = None
+    processes: int | None = None
+    curve: tuple[dict[str, float], ...] = ()
+    """Lines of the training log; empty: weights that were scored later."""
+
+    @property
+    def seed(self) -> int | None:
+        return self.config.seed if self.config else None
+
+    @property
+    def samples(self) -> int:
+        """The number of test samples."""
+        first = next(iter(self.scores.values()), {})
+        return sum(score.samples for n, score in first.items() if isinstance(n, int))
+
+    @property
+    def label(self) -> str:
+        """The name of the model in tables: model, preset, initial weights, lengths of the
+        training samples where they are not the task's, and what was changed."""
+        label = f"{self.model}, {self.preset}"
+        if self.config and self.config.init:
+            label += f", from {self.config.init.split()[0]}"
+        if self.config and self.config.training.lengths:
+            label += f", trained on {self.config.training.lengths}"
+        return f"{label} ({', '.join(self.changes)})" if self.changes else label
+
+    @property
+    def machine(self) -> str:
+        """The machine and its threads."""
+        machine, threads = self.environment.get("machine", ""), self.environment.get("threads", "?")
+        return f"{machine}, {threads} threads"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result as it is stored."""
+        config = {"task": self.task.name, "model": self.model, "preset": self.preset}
+        data = {"train": self.train_data} if self.train_data else {}
+        trained = {
+            "parameters": self.parameters,
+            "training_seconds": self.training_seconds,
+            "processes": self.processes,
+            "curve": list(self.curve) or None,
+        }
+        return {
+            "format": FORMAT,
+            "config": self.config.to_json() if self.config else config,
+            "changes": list(self.changes),
+            "data": {**data, "test": self.test_data},
+            "metrics": {
+                name: {str(n): asdict(score) for n, score in table.items()}
+                for name, table in self.scores.items()
+            },
+            "wrong": [list(each) for each in self.wrong],
+            "wrong_total": self.wrong_total,
+            "seconds": self.seconds,
+            "environment": dict(self.environment),
+            **{name: value for name, value in trained.items() if value is not None},
+        }
+
+
+def scores_of(evaluation: Evaluation) -> dict[str, Any]:
+    """Return the fields of a `Result` that an evaluation decides."""
+    wrong = [each for each in evaluation.predictions if each.prediction != each.truth]
+    return {
+        "scores": evaluation.scores,
+        "wrong": tuple(map(_listed, wrong[:_LISTED])),
+        "wrong_total": len(wrong),
+        "seconds": round(evaluation.seconds, 1),
+    }
+
+
+def _listed(each: Predicted) -> tuple[int, Any, Any]:
+    return each.row, each.prediction, each.truth
+
+
+def write_result(path: Path, result: Result) -> None:
+    """Write a result."""
+    write_json(path, result.to_json())
+
+
+def result_file_name(result: Result) -> str:
+    """Return a name for the file of a result that was not obtained by a run."""
+    parts = [result.task.name, result.model, result.preset, *result.changes, "eval"]
+    return re.sub(r"[^\w.=]+", "-", "-".join(parts)) + ".json"
+
+
+def read_result(path: Path) -> Result:
     """Return the result that a file holds."""
-    result = read_json(path)
+    values = read_json(path)
     try:
-        _check_result(result, path)
+        return result_from_json(values, path)
     except UserError as error:
         where = "" if str(error).startswith(str(path)) else f"{path}: "
         raise UserError(f"{where}not a result of ivl-bench: {error}") from None
-    checked: dict[str, Any] = result
-    return checked
 
 
-def _check_result(result: Any, path: Path) -> None:
-    config = _dict(_dict(result, "the file").get("config"), "config")
+def result_from_json(values: Any, path: Path) -> Result:
+    """Return the result that a file holds, all of it checked."""
+    values = _dict(values, "the file")
+    asked = _dict(values.get("config"), "config")
     for name in ("task", "model", "preset"):
-        _need(_LINE, config.get(name), f"config: {name}")
-    task = find_task(config["task"])
-    # Readers off the shelf were not trained here.
-    if "training" in config:
-        config_from_json(config, path)
-    for change in _list(result.get("changes", []), "changes"):
+        _need(_LINE, asked.get(name), f"config: {name}")
+    task = find_task(asked["task"])
+    if values.get("format") != FORMAT:
+        values = upgrade_result(values, task.metric.name)
+    data = _dict(values.get("data"), "data")
+    _need(_LINE, data.get("test"), "data: test")
+    _need(_LINE, data.get("train", ""), "data: train")
+    changes = _list(values.get("changes", []), "changes")
+    for change in changes:
         _need(_LINE, change, "changes")
-    _check_evaluation(_dict(result.get("evaluation"), "evaluation"))
-    data = result.get("data")
-    _need(_LINE, data.get(task.test.split) if isinstance(data, dict) else data, "data")
-    _check_around(_dict(result.get("surroundings", {}), "surroundings"))
-    for name in ("parameters", "training_seconds"):
-        if name in result:
-            _need(number(0, 1e15), result[name], name)
-    if "curve" in result:
-        _check_curve(result)
+    for name in ("parameters", "training_seconds", "processes"):
+        if name in values:
+            _need(number(0, 1e15), values[name], name)
+    _need(number(0, 1e12), values.get("seconds"), "seconds")
+    wrong = _checked_wrong(values)
+    result = Result(
+        task=task,
+        model=asked["model"],
+        preset=asked["preset"],
+        config=config_from_json(asked, path) if "training" in asked else None,
+        changes=tuple(changes),
+        scores=_checked_scores(_dict(values.get("metrics"), "metrics")),
+        wrong=wrong,
+        wrong_total=values["wrong_total"],
+        seconds=values["seconds"],
+        test_data=data["test"],
+        train_data=data.get("train", ""),
+        environment=_checked_environment(_dict(values.get("environment", {}), "environment")),
+        parameters=values.get("parameters"),
+        training_seconds=values.get("training_seconds"),
+        processes=values.get("processes"),
+        curve=_checked_curve(values),
+    )
+    if result.curve:
+        _true(result.config is not None, "config: no training")
+        for name in ("parameters", "training_seconds"):
+            _true(getattr(result, name) is not None, f"{name}: is missing")
+        _true(
+            {"machine", "threads"} <= result.environment.keys(),
+            "environment: no machine and threads",
+        )
+    return result
 
 
-def _check_evaluation(evaluation: dict[str, Any]) -> None:
-    scores = _dict(evaluation.get("scores"), "evaluation: scores")
-    for length in scores:
-        _true(_LENGTH.fullmatch(length), "evaluation: scores are not by length")
-    metrics = _dict(evaluation.get("metrics", {}), "evaluation: metrics")
-    for name, table in {"scores": scores, **metrics}.items():
-        for column, score in _dict(table, f"evaluation: {name}").items():
-            _true(
-                column.isdecimal() <= bool(_LENGTH.fullmatch(column)) and is_line(column),
-                f"evaluation: {name} has a column of no length",
-            )
-            for figure in ("value", "low", "high"):
-                found = _dict(score, f"evaluation: {name}: {column}").get(figure)
-                _need(_SCORE, found, f"evaluation: {name}: {column}: {figure}")
-    rows = [
-        _list(entry, "evaluation: wrong")[:1]
-        for entry in _list(evaluation.get("wrong"), "evaluation: wrong")
-    ]
-    _true(all(row and _ROW.fits(row[0]) for row in rows), "evaluation: wrong has no rows")
-    _true(sorted(rows) == rows, "evaluation: wrong rows are not in order")
-    in_all: Any = evaluation.get("wrong_in_all")
-    _need(_ROW, in_all, "evaluation: wrong_in_all")
+def _checked_scores(metrics: dict[str, Any]) -> Scores:
+    _true(metrics, "metrics: none")
+    return {
+        name: {
+            column_of(column): _checked_score(name, column, score)
+            for column, score in _dict(table, f"metrics: {name}").items()
+        }
+        for name, table in metrics.items()
+        if _is_name(name)
+    }
+
+
+def _is_name(name: str) -> bool:
+    _true(is_line(name), "metrics: a name is not a line of text")
+    return True
+
+
+def column_of(text: str) -> Column:
+    """Return the column of a table: a length, or a name such as `all`."""
+    return int(text) if text.isdecimal() else text
+
+
+def _checked_score(metric: str, column: str, score: Any) -> Score:
+    where = f"metrics: {metric}: {column}"
+    _true(
+        is_line(column) and (bool(_LENGTH.fullmatch(column)) or not column.isdecimal()),
+        f"metrics: {metric} has a column that is no length",
+    )
+    values = _dict(score, where)
+    for figure in ("value", "low", "high"):
+        _need(_SCORE, values.get(figure), f"{where}: {figure}")
+    samples = values.get("samples", 0)
+    _need(_ROW, samples, f"{where}: samples")
+    return Score(values["value"], values["low"], values["high"], samples)
+
+
+def _checked_wrong(values: dict[str, Any]) -> tuple[tuple[int, Any, Any], ...]:
+    listed = _list(values.get("wrong"), "wrong")
+    for entry in listed:
+        _true(len(_list(entry, "wrong")) == 3 and _ROW.fits(entry[0]), "wrong has no rows")
+    rows = [entry[0] for entry in listed]
+    _true(sorted(rows) == rows, "wrong: rows are not in order")
+    total: Any = values.get("wrong_total")
+    _need(_ROW, total, "wrong_total")
     # A result lists the first wrong rows, if there are any.
-    _true(in_all >= len(rows) and (rows or not in_all), "evaluation: wrong_in_all is too small")
+    _true(total >= len(rows) and (rows or not total), "wrong_total: is too small")
+    return tuple((row, prediction, truth) for row, prediction, truth in listed)
 
 
-def _check_around(around: dict[str, Any]) -> None:
-    for name, value in around.items():
-        text_or_number = value is None or is_line(value) or is_number(value, -1e15, 1e15)
-        _true(is_line(name) and (text_or_number or flag().fits(value)), "surroundings")
+def _checked_environment(found: dict[str, Any]) -> dict[str, Any]:
+    for name, value in found.items():
+        plain = value is None or is_line(value) or is_number(value, -1e15, 1e15)
+        _true(is_line(name) and (plain or flag().fits(value)), "environment")
+    return found
 
 
-def _check_curve(result: dict[str, Any]) -> None:
-    """Raise unless a result with a curve has all that belongs to a training."""
-    curve = _list(result["curve"], "curve")
+def _checked_curve(values: dict[str, Any]) -> tuple[dict[str, float], ...]:
+    if "curve" not in values:
+        return ()
+    curve: Sequence[Any] = _list(values["curve"], "curve")
     _true(curve and all(map(is_log_line, curve)), "curve: not lines of a log")
-    _dict(result["config"].get("training"), "config: training")
-    for name in ("parameters", "training_seconds"):
-        _need(number(0, 1e15), result.get(name), name)
-    around = result.get("surroundings", {})
-    _true({"machine", "threads"} <= around.keys(), "surroundings: no machine and threads")
+    return tuple(curve)
 
 
 def _dict(value: Any, where: str) -> dict[str, Any]:

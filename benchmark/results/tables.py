@@ -1,18 +1,16 @@
-"""Results: what runs reached, as tables beside the paper's."""
+"""Tables: scores by length, beside the paper's, for terminals and pages."""
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean, median
-from typing import Any
+from statistics import mean
 
+from benchmark.evaluation.metrics import Metric
 from benchmark.evaluation.scores import Column
-from benchmark.files import require_file
-from benchmark.results.curves import draw_curves, read_curve
-from benchmark.results.result import read_result
-from benchmark.tasks import TASKS, Task
+from benchmark.results.result import Result, read_result
+from benchmark.tasks.task import Task
 from ivl_shards import UserError
 
 _PAPER = Path(__file__).parent / "paper.json"
@@ -20,20 +18,49 @@ _PAPER = Path(__file__).parent / "paper.json"
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table: a model, and its figures by length."""
+    """One line of a table: a model, and its scores by length."""
 
     label: str
     figures: Mapping[Column, float]
     low: Mapping[Column, float]
     high: Mapping[Column, float]
+    results: tuple[Result, ...] = ()
+    """Runs that differ in their seed alone; empty: the paper's row."""
+
+    @property
+    def is_paper(self) -> bool:
+        return not self.results
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return self.label.removeprefix("paper, ") if self.is_paper else self.results[0].model
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether settings of a preset were changed: a trial, not a model to use."""
+        return any("=" in change for result in self.results for change in result.changes)
+
+    @property
+    def overall(self) -> float:
+        """One figure to sort by: over all samples, or the mean over the lengths."""
+        if "all" in self.figures:
+            return self.figures["all"]
+        return mean(self.figures.values())
+
+    @property
+    def samples(self) -> int | None:
+        """The number of test samples."""
+        return self.results[0].samples if self.results else None
 
 
-def paper_rows(task: Task, metric: str | None = None) -> list[Row]:
-    """Return the paper's lines of a task's table, of its first metric or of another; none where
-    the paper does not have that metric."""
-    table = json.loads(_PAPER.read_text("utf-8"))[task.name]
-    figures = table["metrics"].get(metric or task.metric) if "metrics" in table else table
-    if figures is None:
+def paper_rows(task: Task, metric: Metric) -> list[Row]:
+    """Return the paper's rows of a task, none where it does not have the task or the metric."""
+    table = json.loads(_PAPER.read_text("utf-8")).get(task.name)
+    if table is None:
+        return []
+    figures = table["metrics"].get(metric.name) if "metrics" in table else table
+    if figures is None or ("metrics" not in table and metric != task.metric):
         return []
     rows = []
     for model in table.get("models", ["end-to-end", "inductive"]):
@@ -43,43 +70,72 @@ def paper_rows(task: Task, metric: str | None = None) -> list[Row]:
 
 
 def paper_source() -> str:
-    """What the paper's figures are taken from."""
+    """Return the paper that its rows are taken from."""
     return str(json.loads(_PAPER.read_text("utf-8"))["source"])
 
 
-def result_row(label: str, results: list[dict[str, Any]], metric: str | None = None) -> Row:
-    """A line for one run, or for the mean over several that differ in their seed.
+def result_row(label: str, results: Sequence[Result], metric: Metric) -> Row:
+    """Return the row of one run, or the mean of several that differ in their seed.
 
     The interval of one run is that of its test samples; of several, the widest of theirs.
     """
-    scores = [_scores(result["evaluation"], metric) for result in results]
-    lengths = _sorted(set.intersection(*(set(s) for s in scores)))
+    scores = [result.scores.get(metric.name, {}) for result in results]
+    lengths = sort_columns(set.intersection(*(set(s) for s in scores)))
     return Row(
         label,
-        {n: mean(s[n]["value"] for s in scores) for n in lengths},
-        {n: min(s[n]["low"] for s in scores) for n in lengths},
-        {n: max(s[n]["high"] for s in scores) for n in lengths},
+        {n: mean(s[n].value for s in scores) for n in lengths},
+        {n: min(s[n].low for s in scores) for n in lengths},
+        {n: max(s[n].high for s in scores) for n in lengths},
+        tuple(results),
     )
 
 
-def _scores(evaluation: dict[str, Any], metric: str | None) -> dict[Column, Any]:
-    """Scores of one metric by length, out of what a result holds."""
-    if metric is not None and "metrics" in evaluation:
-        found = evaluation["metrics"].get(metric, {})
-    else:
-        found = evaluation["scores"]
-    return {int(n) if n.isdecimal() else n: score for n, score in found.items()}
+def group_runs(results: Iterable[Result]) -> dict[tuple[str, str], list[Result]]:
+    """Group results by label and test set: those of a group differ in their seed alone.
+
+    Of two results of the same weights on the same test set, the one of the training is kept.
+    """
+    groups: dict[tuple[str, str], dict[int | None, Result]] = defaultdict(dict)
+    for result in sorted(results, key=lambda result: not result.curve):
+        groups[result.label, result.test_data].setdefault(result.seed, result)
+    return {key: list(seeds.values()) for key, seeds in groups.items()}
 
 
-def _sorted(columns: Iterable[Column]) -> list[Column]:
-    """Lengths, then what is over several of them."""
+def task_rows(task: Task, results: Iterable[Result], metric: Metric) -> list[Row]:
+    """Return the paper's rows and ours, the best first; a row for each group of runs."""
+    own = [result for result in results if result.task.name == task.name]
+    groups = group_runs(own)
+    labels = [label for label, _ in groups]
+    ours = [
+        result_row(_row_label(task, label, runs, labels.count(label) > 1), runs, metric)
+        for (label, _), runs in groups.items()
+    ]
+    rows = [row for row in (*paper_rows(task, metric), *ours) if row.figures]
+    sign = 1 if metric.lower_is_better else -1
+    return sorted(rows, key=lambda row: (sign * row.overall, row.label))
+
+
+def _row_label(task: Task, label: str, runs: Sequence[Result], ambiguous: bool) -> str:
+    """Return a label that says how many seeds, and which lengths where there are several sets."""
+    if len(runs) > 1:
+        label += f", {len(runs)} seeds"
+    if ambiguous:
+        columns = next(iter(runs[0].scores.values()))
+        lengths = sorted(n for n in columns if isinstance(n, int))
+        if lengths != sorted(task.test.counts):
+            label += f", tested on {lengths[0]}–{lengths[-1]}"
+    return label
+
+
+def sort_columns(columns: Iterable[Column]) -> list[Column]:
+    """Return lengths in order, then what is computed over several of them."""
     return sorted(
         columns, key=lambda n: (isinstance(n, str), 0 if isinstance(n, str) else n, str(n))
     )
 
 
-def text_tables(task: Task, label: str, results: list[dict[str, Any]]) -> str:
-    """The tables of all metrics for a terminal: the paper's lines and one of ours."""
+def text_tables(task: Task, label: str, results: Sequence[Result]) -> str:
+    """Return the tables of all metrics for a terminal: the paper's rows and one of ours."""
     tables = []
     for metric in task.metrics:
         rows = [*paper_rows(task, metric), result_row(label, results, metric)]
@@ -87,11 +143,11 @@ def text_tables(task: Task, label: str, results: list[dict[str, Any]]) -> str:
     return "\n\n".join(tables)
 
 
-def text_table(task: Task, rows: list[Row], metric: str | None = None) -> str:
-    """A table for a terminal, with the interval below each of our figures."""
-    lengths = _sorted({n for row in rows for n in row.figures})
+def text_table(task: Task, rows: Sequence[Row], metric: Metric) -> str:
+    """Return a table for a terminal, with the interval below each of our figures."""
+    lengths = sort_columns({n for row in rows for n in row.figures})
     wide = max(len(row.label) for row in rows)
-    head = f"{task.title}: {metric or task.metric} in % by number of {task.counted}"
+    head = f"{task.title}: {metric.name} in {metric.unit} by number of {task.unit}"
     lines = [head, " " * wide + "".join(f"{n:>12}" for n in lengths)]
     for row in rows:
         cells = [f"{row.figures[n]:.2f}" if n in row.figures else "-" for n in lengths]
@@ -102,9 +158,9 @@ def text_table(task: Task, rows: list[Row], metric: str | None = None) -> str:
     return "\n".join(lines)
 
 
-def markdown_table(rows: list[Row], first: str) -> list[str]:
-    """The same for a page."""
-    lengths = _sorted({n for row in rows for n in row.figures})
+def markdown_table(rows: Sequence[Row], first: str) -> list[str]:
+    """Return the lines of a Markdown table."""
+    lengths = sort_columns({n for row in rows for n in row.figures})
     lines = [
         f"| {first} | " + " | ".join(map(str, lengths)) + " |",
         "|---" * (len(lengths) + 1) + "|",
@@ -113,6 +169,13 @@ def markdown_table(rows: list[Row], first: str) -> list[str]:
         cells = [_cell(row, n) for n in lengths]
         lines.append(f"| {in_table(row.label)} | " + " | ".join(cells) + " |")
     return lines
+
+
+def _cell(row: Row, n: Column) -> str:
+    if n not in row.figures:
+        return "–"
+    span = f"<br><sub>{row.low[n]:.1f}–{row.high[n]:.1f}</sub>" if n in row.low else ""
+    return f"{row.figures[n]:.2f}{span}"
 
 
 def in_table(text: str) -> str:
@@ -129,155 +192,9 @@ def in_table(text: str) -> str:
 _ENTITIES = {"&": "&amp;", "|": "&#124;", "<": "&lt;", "[": "&#91;", "`": "&#96;"}
 
 
-def _cell(row: Row, n: Column) -> str:
-    if n not in row.figures:
-        return "–"
-    span = f"<br><sub>{row.low[n]:.1f}–{row.high[n]:.1f}</sub>" if n in row.low else ""
-    return f"{row.figures[n]:.2f}{span}"
-
-
-def read_results(folder: Path) -> list[dict[str, Any]]:
-    """All results in a folder."""
+def read_results(folder: Path) -> list[Result]:
+    """Return all results in a folder."""
     paths = sorted(folder.rglob("*.json"))
     if not paths:
         raise UserError(f"{folder}: no results there: ivl-bench run --results {folder} puts them")
     return [read_result(path) for path in paths]
-
-
-def read_remarks(folder: Path) -> dict[str, str]:
-    """What is to be said about the results of each task: files TASK.md beside them."""
-    paths = [path for name in TASKS if (path := folder / f"{name}.md").exists()]
-    return {path.stem: _read_text(path) for path in paths}
-
-
-def _read_text(path: Path) -> str:
-    require_file(path)
-    try:
-        return path.read_text("utf-8").strip()
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: cannot be read ({error})") from None
-
-
-def results_page(results: list[dict[str, Any]], remarks: Mapping[str, str]) -> str:
-    """docs/RESULTS.md."""
-    lines = [
-        "# Results",
-        "",
-        "Written by `ivl-bench results` from the files in `results/`; no figure in a table is",
-        "typed, the remarks below the tables are.",
-        f"The paper's rows are those of {paper_source()}.",
-        "Small figures are 95 % confidence intervals over the test samples.",
-        "",
-    ]
-    for task in TASKS.values():
-        here = _of_task(task, results)
-        if here:
-            lines += _task_section(task, here)
-            if task.name in remarks:
-                lines += [remarks[task.name], ""]
-    return "\n".join(lines)
-
-
-def results_curves(results: list[dict[str, Any]]) -> dict[str, str]:
-    """The pictures of docs/RESULTS.md by their names: how the runs of each task were trained."""
-    pictures = {}
-    for task in TASKS.values():
-        trained = _trained(_of_task(task, results))
-        if trained:
-            curves = [read_curve(_run_label(r), r["curve"]) for r in trained]
-            pictures[_picture(task)] = draw_curves(curves)
-    return pictures
-
-
-def _of_task(task: Task, results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Presets as they are, then what was scored again, then what was changed."""
-    own = [result for result in results if result["config"]["task"] == task.name]
-    return sorted(own, key=lambda r: (bool(r.get("changes")), "curve" not in r))
-
-
-def _picture(task: Task) -> str:
-    return f"curves/{task.name}.svg"
-
-
-def _trained(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [result for result in results if "curve" in result]
-
-
-def _run_label(result: dict[str, Any]) -> str:
-    return f"{result_label(result)}, seed {result['config']['seed']}"
-
-
-def _task_section(task: Task, results: list[dict[str, Any]]) -> list[str]:
-    runs: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for result in results:
-        runs[result_label(result)].append(result)
-    lines = [f"## {task.title}", ""]
-    for metric in task.metrics:
-        rows = paper_rows(task, metric)
-        for label, group in runs.items():
-            rows.append(result_row(_with_seeds(label, group), group, metric))
-        rows = [row for row in rows if row.figures]  # older results lack a metric
-        if not rows:
-            continue
-        lines += [
-            f"{metric[:1].upper()}{metric[1:]} in % by number of {task.counted}; trained on "
-            f"{_list(task.train.counts)}.",
-            "",
-        ]
-        lines += markdown_table(rows, "model") + [""]
-    trained = _trained(results)
-    if trained:
-        lines += [
-            "| run | steps × batch | parameters | trained for | on | loss along the way |",
-            "|---" * 6 + "|",
-        ]
-    for result in trained:
-        training, about = result["config"]["training"], result["surroundings"]
-        lines.append(
-            f"| {in_table(_run_label(result))} "
-            f"| {training['steps']:,} × {training['batch']} | {result['parameters']:,} "
-            f"| {result['training_seconds'] / 60:.1f} min "
-            f"| {in_table(str(about['machine']))}, {in_table(str(about['threads']))} threads "
-            f"| {_losses(result['curve'])} |"
-        )
-    if trained:
-        lines += ["", f"![Losses of these runs by step]({_picture(task)})"]
-    return [*lines, ""]
-
-
-def _losses(curve: list[dict[str, float]]) -> str:
-    """The loss at the beginning, at each quarter of the steps, and at the end.
-
-    Each is the median of a few: single batches differ.
-
-    >>> _losses([{"step": k, "loss": 9 - k} for k in range(1, 9)])
-    '7.50 → 7.50 → 5.50 → 3.50 → 1.50'
-    """
-    last = curve[-1]["step"]
-    shown = []
-    for share in (0, 0.25, 0.5, 0.75, 1):
-        near = sorted(curve, key=lambda line: abs(line["step"] - share * last))
-        shown.append(median(line["loss"] for line in near[: max(1, min(9, len(curve) // 4))]))
-    return " → ".join(f"{loss:.2f}" for loss in shown)
-
-
-def result_label(result: dict[str, Any]) -> str:
-    """What a run is called in tables: model, preset, what it began with, lengths that it was
-    trained on if they are not the task's, and what was changed."""
-    config = result["config"]
-    label = f"{config['model']}, {config['preset']}"
-    if config.get("init"):
-        label += f", from {config['init'].split()[0]}"
-    if lengths := config.get("training", {}).get("lengths"):
-        label += f", trained on {lengths}"
-    if "training" in config and "curve" not in result:
-        label += ", weights scored again"
-    return f"{label} ({', '.join(result['changes'])})" if result.get("changes") else label
-
-
-def _with_seeds(label: str, results: list[dict[str, Any]]) -> str:
-    return label if len(results) == 1 else f"{label} (mean of {len(results)} seeds)"
-
-
-def _list(counts: tuple[int, ...]) -> str:
-    return str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"

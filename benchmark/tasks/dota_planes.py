@@ -1,35 +1,48 @@
 """DOTA airplanes: planes to count in aerial photographs, trained on crops with three to five."""
 
+import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from dota_crops import DotaRecipe
+
 from benchmark.data.augmentation import Scene, another_photograph
-from benchmark.tasks.task import Part, Task
+from benchmark.evaluation.metrics import EXACT_COUNTS
+from benchmark.tasks.task import CountingTask, Split
 from ivl_shards import Sample, UserError
 from ivl_shards.format.reader import Dataset
 
-_IMAGES = 100  # the paper trains on crops of so many
+_IMAGES = 100  # the paper trains on crops of 100 images
 
 
-def make(part: Part, seed: int, out: Path, data: Path) -> None:
-    """Cut a part of the dataset out of DOTA's images."""
-    from dota_crops import DotaRecipe, generate  # imports shapely: needed for new data alone
+def _recipe(split: Split, seed: int) -> "DotaRecipe":
+    from dota_crops import DotaRecipe  # imports shapely, which most commands do not need
 
-    recipe = DotaRecipe(
-        part.counts,
-        part.total,
-        seed=seed,
-        split=part.split,
-        images=_IMAGES if part.split == "train" else None,
-    )
-    generate(recipe, out, root=find_images(data))
+    images = _IMAGES if split.name == "train" else None
+    return DotaRecipe(split.counts, split.total, seed=seed, split=split.name, images=images)
+
+
+def recipe(split: Split, seed: int) -> dict[str, Any]:
+    """Return what the stored recipe of a split must say; how many crops there are and of which
+    images follows from the user's copy of DOTA."""
+    stored: dict[str, Any] = json.loads(_recipe(split, seed).to_json())
+    return {k: v for k, v in stored.items() if k not in ("asked", "total", "source_sha256")}
+
+
+def generate_split(split: Split, seed: int, out: Path, data: Path) -> None:
+    """Cut the crops of a split out of DOTA's images."""
+    from dota_crops import generate
+
+    generate(_recipe(split, seed), out, root=find_images(data))
 
 
 def find_images(data: Path) -> Path:
-    """The folder of DOTA's images: the data folder or `dota` in it, else where the environment
-    says."""
+    """Return the folder of DOTA's images: the data folder, `dota` in it, or the one that
+    DOTA_ROOT or IVL_DATA name."""
     places = [data, data / "dota"]
     if "DOTA_ROOT" in os.environ:
         places.append(Path(os.environ["DOTA_ROOT"]))
@@ -44,9 +57,10 @@ def find_images(data: Path) -> Path:
     )
 
 
-def shown(sample: Sample, rng: np.random.Generator | None, others: Dataset | None = None) -> Sample:
-    """The crop itself; in training another photograph, of the same planes and perhaps some of
-    another crop's."""
+def preprocess(
+    sample: Sample, rng: np.random.Generator | None, others: Dataset | None = None
+) -> Sample:
+    """Return the crop itself; in training an augmented one, perhaps with planes of another."""
     if rng is None or others is None:
         return sample
     other = others[int(rng.integers(len(others)))]
@@ -64,17 +78,17 @@ def _scene(sample: Sample) -> Scene:
     return Scene(sample.image, sample["centres"], sample["object_size"])
 
 
-DOTA_PLANES = Task(
+DOTA_PLANES = CountingTask(
     name="dota-planes",
     title="DOTA Airplanes",
-    kind="counting",
-    made_by="dota-crops",
-    train=Part("train", (3, 4, 5), 20_000),
-    test=Part("val", tuple(range(3, 11)), 200 * 8),
+    dataset="dota-crops",
+    train=Split("train", (3, 4, 5), 20_000),
+    test=Split("val", tuple(range(3, 11)), 200 * 8),
     channels=3,
-    metrics=("exact counts",),
-    make=make,
+    metrics=(EXACT_COUNTS,),
+    generate=generate_split,
+    recipe=recipe,
     photographs=True,
-    group="source_image",
-    shown=shown,
+    val_group="source_image",
+    preprocess=preprocess,
 )

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 
 from benchmark.data.augmentation import other_light
-from benchmark.data.letterbox import SIZE, fit_scale, lay, step_map
-from benchmark.evaluation.metrics import spot_words
-from benchmark.tasks.task import Part, Task
+from benchmark.data.letterbox import SIZE, step_map, training_scale, warp_onto_canvas
+from benchmark.evaluation.metrics import spot_words, word_metrics
+from benchmark.tasks.task import ReadingTask, Split
 from benchmark.tasks.text_blocks import ALPHABET, line_quads, line_texts
 from icdar_blocks import generate, group_split, plan_dataset
 from ivl_shards import Sample, UserError
 from ivl_shards.format.reader import Dataset
 from ivl_shards.format.schema import Array
 
-ZOOMS = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4)
-"""Sizes in which blocks are read, over the largest that fits."""
-SYNTHETIC = Part("synthetic", (1, 2, 3, 4, 5), 40_000, made_by="text-blocks")
+TEST_SCALES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4)
+"""Scales at which blocks are read, over the largest that fits."""
+SYNTHETIC = Split("synthetic", (1, 2, 3, 4, 5), 40_000, dataset="text-blocks")
 # Smallest size of a block in training, over the largest that fits.
 _SMALLEST = 0.4
 # How often a synthetic block is cut out of its image as real ones are, and the space around it over
@@ -26,21 +26,29 @@ _SMALLEST = 0.4
 _CUT, _MARGINS = 0.85, (0.2, 1.2)
 
 
-def make(part: Part, seed: int, out: Path, data: Path) -> None:
+def recipe(split: Split, seed: int) -> dict[str, Any]:
+    """Return what the stored recipe of a split must say; the blocks follow from ICDAR's files."""
+    if split.dataset:
+        counts = list(split.counts)
+        return {"counts": counts, "total": split.total, "split": "train", "style": "scene"}
+    return {"split": split.name}
+
+
+def generate_split(split: Split, seed: int, out: Path, data: Path) -> None:
     """Cut all blocks of a split out of ICDAR's photographs, or draw synthetic ones."""
-    if part == SYNTHETIC:
-        import textblocks_gen  # imports numba: needed for new data alone
+    if split.dataset:
+        import textblocks_gen  # imports numba, which most commands do not need
 
         options: dict[str, Any] = {"split": "train", "style": "scene", "seed": seed}
-        recipe = textblocks_gen.TextRecipe(part.counts, part.total, **options)
-        textblocks_gen.generate(recipe, out)
+        scenes = textblocks_gen.TextRecipe(split.counts, split.total, **options)
+        textblocks_gen.generate(scenes, out)
     else:
-        generate(plan_dataset(group_split(find_scenes(data), part.split)), out)
+        generate(plan_dataset(group_split(find_scenes(data), split.name)), out)
 
 
 def find_scenes(data: Path) -> Path:
-    """The folder of ICDAR's files: the data folder or one in it, else where the environment
-    says."""
+    """Return the folder of ICDAR's files: the data folder, one in it, or the one that ICDAR_ROOT
+    or IVL_DATA name."""
     names = ("icdar2013", "icdar13", "ICDAR2013")
     places = [data, *(data / name for name in names)]
     if "ICDAR_ROOT" in os.environ:
@@ -56,18 +64,20 @@ def find_scenes(data: Path) -> Path:
     )
 
 
-def shown(sample: Sample, rng: np.random.Generator | None, others: Dataset | None = None) -> Sample:
-    """Return a block on the canvas that readers know; in training as another photographer took
-    it, from nearer or farther."""
+def preprocess(
+    sample: Sample, rng: np.random.Generator | None, others: Dataset | None = None
+) -> Sample:
+    """Return a block letterboxed onto the canvas; in training also augmented: another scale,
+    perspective and light."""
     image, quads = _block(sample, rng)
-    scale, warp, place = fit_scale(*image.shape[:2]), np.eye(3), np.zeros(2)
+    scale, warp, place = training_scale(*image.shape[:2]), np.eye(3), np.zeros(2)
     if rng is not None:
         scale *= rng.uniform(_SMALLEST, 1.0)
         warp, place = _stance(rng, scale * max(image.shape)), rng.uniform(-1, 1, 2)
         image = other_light(image, rng)
         if rng.random() < 0.3:
             image = 255 - image  # light text on dark ground is as likely as the other
-    pixels, moved = lay(image, quads, scale, warp, place)
+    pixels, moved = warp_onto_canvas(image, quads, scale, warp, place)
     fields = {"image": pixels, "line_quad": moved, "steps": step_map(moved, SIZE)}
     return Sample({**sample, **fields}, sample.sequence)
 
@@ -99,27 +109,28 @@ def _stance(rng: np.random.Generator, side: float) -> Array:
     return matrix
 
 
-ICDAR_BLOCKS = Task(
+_WORDS = word_metrics(spot_words)
+
+ICDAR_BLOCKS = ReadingTask(
     name="icdar-blocks",
     title="ICDAR-2013 Text Blocks",
-    kind="reading",
-    made_by="icdar-blocks",
-    train=Part("train", tuple(range(1, 9)), 0),
-    test=Part("test", tuple(range(1, 8)), 0),
+    dataset="icdar-blocks",
+    train=Split("train", tuple(range(1, 9)), 0),
+    test=Split("test", tuple(range(1, 8)), 0),
     synthetic=SYNTHETIC,
     channels=3,
-    metrics=("word F", "word precision", "word recall"),
-    make=make,
+    metrics=(_WORDS["word F"], _WORDS["word precision"], _WORDS["word recall"]),
+    generate=generate_split,
+    recipe=recipe,
     photographs=True,
     alphabet=ALPHABET,
     line_texts=line_texts,
     line_quads=line_quads,
-    page=SIZE,
-    match=spot_words,
-    scored_by="counted_lines",
-    held=0.1,
-    group="source_image",
-    shown=shown,
+    letterbox=SIZE,
+    group_scores_by="counted_lines",
+    val_fraction=0.1,
+    val_group="source_image",
+    preprocess=preprocess,
     canvas=SIZE,
-    zooms=ZOOMS,
+    test_scales=TEST_SCALES,
 )

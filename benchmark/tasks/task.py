@@ -1,100 +1,130 @@
-"""Task: what a model is trained and tested on, and what the paper reached."""
+"""Tasks: a dataset to train and test on, and how models are scored on it."""
 
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from benchmark.evaluation.metrics import Words, match_words
+from benchmark.evaluation.metrics import Metric, Prediction
 from ivl_shards import Sample
 from ivl_shards.format.reader import Dataset
 from ivl_shards.format.schema import Array
 
 Kind = Literal["reading", "counting"]
-# What a model answers for one image: the lines it read, or how many objects it counted.
-Answer = list[str] | int
 
 
 @dataclass(frozen=True)
-class Part:
-    """A dataset of a task: its split, and how many samples of which lengths."""
+class Split:
+    """A dataset of a task: how many samples of which lengths."""
 
-    split: str
+    name: str
     counts: tuple[int, ...]
     total: int
-    """0: as many as there are, which is not ours to choose."""
-    made_by: str = ""
-    """The `task` that its shards name, where that is not the task's own."""
+    """0: as many as the source has."""
+    dataset: str = ""
+    """The `task` attribute of its shards, where that is not the task's own."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Task:
-    """One dataset to train and test on. `benchmark.data.batches` makes its batches."""
+    """A dataset to train and test on; see `ReadingTask` and `CountingTask`."""
+
+    kind: ClassVar[Kind]
+    unit: ClassVar[str]
+    """What the length of a sequence counts: lines or objects."""
 
     name: str
     title: str
-    kind: Kind
-    made_by: str
-    """The `task` that its shards say they are of."""
-    train: Part
-    test: Part
+    dataset: str
+    """The `task` attribute of its shards."""
+    train: Split
+    test: Split
     channels: int
-    """Of the images: 1 or 3."""
-    metrics: tuple[str, ...]
-    """What is measured, in per cent: names of `benchmark.evaluation.scores.METRICS`; the first is
-    the one to name if there is room for one."""
-    make: Callable[[Part, int, Path, Path], None]
-    """Part, seed, the file to write, the folder of the data → the dataset is there."""
-    synthetic: Part | None = None
-    """Synthetic samples for training, of which a preset says how many are mixed with the real
-    ones."""
+    """Channels of the images: 1 or 3."""
+    metrics: tuple[Metric, ...]
+    """The most important one first."""
+    generate: Callable[[Split, int, Path, Path], None]
+    """Split, seed, file to write, data folder → write the dataset."""
+    recipe: Callable[[Split, int], dict[str, Any]]
+    """Split, seed → what the recipe of a generated dataset must say, to notice a stale one."""
     photographs: bool = False
-    """Whether the images are photographs, or like such, not drawings: models are larger then."""
-    alphabet: str = ""
-    """Reading: all symbols that a line can hold."""
-    symbols: str = ""
-    """Reading: what the symbols stand for, where they are not what is seen."""
-    line_texts: Callable[[Any], list[str]] | None = None
-    """Reading: fields of a sample → what each of its lines says."""
-    line_quads: Callable[[Any], Array] | None = None
-    """Reading: fields of a sample → corners of each of its lines, (T, 4, 2), clockwise from the
-    upper left."""
-    page: tuple[int, int] | None = None
-    """Reading: height and width of the canvas that a picture of any size is laid on; None: it
-    is read as large as it is."""
-    words: Callable[[Any], tuple[list[str], Array]] | None = None
-    """Reading: fields of a sample → its words and their corners, (W, 4, 2), where known."""
-    match: Callable[[list[str], list[str]], Words] = match_words
-    """Reading: lines said, lines there → how many words are right."""
-    scored_by: str = ""
+    """Whether the images are, or look like, photographs: models are larger then."""
+    synthetic: Split | None = None
+    """Synthetic samples for training; a preset says which fraction of a batch they are."""
+    val_fraction: float = 0.05
+    """Fraction of the training samples (or of their groups) held out for validation."""
+    val_group: str | None = None
+    """The field to split by: samples with the same value, such as crops of one photograph, are
+    either all trained on or all held out."""
+    group_scores_by: str = ""
     """The field that scores are grouped by, where that is not the length."""
-    held: float = 0.05
-    """Share of the training samples (or of their groups) that is never trained on."""
-    group: str | None = None
-    """A field by which validation samples are kept apart from training ones, for samples of
-    one group look alike; by default each sample stands for itself."""
-    shown: Callable[[Sample, np.random.Generator | None, Dataset | None], Sample] | None = None
-    """A sample → the same as models are to see it; in training, with random numbers and all the
-    samples to train on, changed at random in what does not matter."""
+    preprocess: Callable[[Sample, np.random.Generator | None, Dataset | None], Sample] | None = None
+    """Turn a sample into what models see. In training it also gets random numbers and the whole
+    training set, and augments the sample."""
     canvas: tuple[int, int] | None = None
-    """Height and width that `shown` gives all images; None: they keep their own."""
-    zooms: tuple[float, ...] = ()
-    """Reading: sizes in which a picture is laid on the canvas, over the largest that fits, where
-    the height of its lines is not known. Inductive models find lines in all of them."""
+    """Height and width of all images after `preprocess`; None: they keep their own."""
 
     @property
-    def counted(self) -> str:
-        """What the length of a sequence counts."""
-        return "lines" if self.kind == "reading" else "objects"
-
-    @property
-    def length_field(self) -> str:
-        """The field that holds the length."""
-        return "line_count" if self.kind == "reading" else "object_count"
-
-    @property
-    def metric(self) -> str:
-        """What is measured first of all."""
+    def metric(self) -> Metric:
+        """The most important metric."""
         return self.metrics[0]
+
+    def find_metric(self, name: str) -> Metric | None:
+        """Return the metric with a name, if the task has it."""
+        return next((metric for metric in self.metrics if metric.name == name), None)
+
+    @abstractmethod
+    def truth(self, sample: Sample) -> Prediction:
+        """Return the ground truth that a prediction is compared with."""
+
+    @abstractmethod
+    def prediction(self, outputs: Sequence[str]) -> Prediction:
+        """Return the prediction of an inductive model that took these steps."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingTask(Task):
+    """Lines of symbols to read, from top to bottom."""
+
+    kind = "reading"
+    unit = "lines"
+
+    alphabet: str
+    """All symbols that a line can contain."""
+    alphabet_note: str = ""
+    """What the symbols stand for, where they are not what one sees."""
+    line_texts: Callable[[Sample], list[str]]
+    """Return the text of each line of a sample."""
+    line_quads: Callable[[Sample], Array]
+    """Return the corners of each line, (T, 4, 2), clockwise from the upper left."""
+    words: Callable[[Sample], tuple[list[str], Array]] | None = None
+    """Return the words of a sample and their corners, (W, 4, 2), where they are known."""
+    letterbox: tuple[int, int] | None = None
+    """Height and width of the canvas that pictures of any size are letterboxed to; None: they
+    are read at their own size."""
+    test_scales: tuple[float, ...] = ()
+    """Scales at which an image is read, over the largest that fits the canvas, where the height
+    of its lines is unknown. Inductive models find lines at all of them."""
+
+    def truth(self, sample: Sample) -> Prediction:
+        return self.line_texts(sample)
+
+    def prediction(self, outputs: Sequence[str]) -> Prediction:
+        return list(outputs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountingTask(Task):
+    """Objects to count, in any order."""
+
+    kind = "counting"
+    unit = "objects"
+
+    def truth(self, sample: Sample) -> Prediction:
+        return sample.length
+
+    def prediction(self, outputs: Sequence[str]) -> Prediction:
+        return len(outputs)

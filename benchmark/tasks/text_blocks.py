@@ -1,45 +1,63 @@
 """Text blocks: lines of words to read, trained on three to five (section 4.1 of the paper)."""
 
+import json
 from pathlib import Path
 from string import ascii_letters, digits, punctuation
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmark.data.letterbox import SIZE
-from benchmark.tasks.task import Part, Task
+from benchmark.evaluation.metrics import EDIT_DISTANCE, LINE_COUNT, match_words, word_metrics
+from benchmark.tasks.task import ReadingTask, Split
+from ivl_shards import Sample
 from ivl_shards.format.schema import Array
 
+if TYPE_CHECKING:
+    from textblocks_gen import TextRecipe
+
 LETTERS = " " + ascii_letters
-"""What the lexicon's words are written with, in capitals or not."""
+"""The space and the letters that the lexicon's words consist of."""
 ALPHABET = LETTERS + digits + punctuation
 """Printable ASCII."""
 ALPHABETS = {"letters": LETTERS, "ascii": ALPHABET}
-# How often a word to train on is a number, or is followed by a mark; in what is tested on, as in
-# the paper, none is.
+# Fractions of the training words that are numbers or end in a punctuation mark; the test set has
+# none, as in the paper.
 _NUMBERS, _MARKS = 0.04, 0.06
 # More lines than this need a taller canvas.
 _MOST_LINES = 10
 
 
-def make(part: Part, seed: int, out: Path, data: Path) -> None:
-    """Make a part of the dataset, with the catalogue's fonts if they are installed.
+def _recipe(split: Split, seed: int) -> "TextRecipe":
+    """Return the recipe of a split. The test set has another seed as well, because the textures
+    behind the text depend on it."""
+    from textblocks_gen import TextRecipe  # imports numba, which most commands do not need
 
-    What is tested on differs in its seed too, on which the textures behind the text depend.
-    """
-    from textblocks_gen import TextRecipe, generate  # imports numba: needed for new data alone
-
-    options: dict[str, Any] = {"split": part.split}
-    if part.split == "train":
+    options: dict[str, Any] = {"split": split.name}
+    if split.name == "train":
         options |= {"seed": seed, "digits": _NUMBERS, "punctuation": _MARKS}
     else:
         options |= {"seed": seed + 1}
-    generate(TextRecipe(part.counts, part.total, **options, **_canvas(max(part.counts))), out)
+    return TextRecipe(split.counts, split.total, **options, **_canvas(max(split.counts)))
+
+
+def recipe(split: Split, seed: int) -> dict[str, Any]:
+    """Return what the stored recipe of a split must say; which fonts, words and photographs
+    there are depends on the machine."""
+    stored: dict[str, Any] = json.loads(_recipe(split, seed).to_json())
+    return {k: v for k, v in stored.items() if k not in ("fonts", "lexicon", "backgrounds")}
+
+
+def generate_split(split: Split, seed: int, out: Path, data: Path) -> None:
+    """Generate a split of the dataset, with the catalogue's fonts if they are installed."""
+    from textblocks_gen import generate
+
+    generate(_recipe(split, seed), out)
 
 
 def _canvas(lines: int) -> dict[str, Any]:
-    """Return the options of a canvas that is tall enough: lines are as high as in other blocks."""
+    """Return the recipe options of a canvas tall enough for so many lines of the usual height."""
     if lines <= _MOST_LINES:
         return {}
-    from textblocks_gen import TextRecipe  # imports numba, as above
+    from textblocks_gen import TextRecipe
 
     height = -(-TextRecipe.height * lines // _MOST_LINES)
     least, most = TextRecipe((1,), 1).line_height
@@ -47,36 +65,38 @@ def _canvas(lines: int) -> dict[str, Any]:
     return {"height": height, "line_height": (least * share, most * share)}
 
 
-def line_texts(sample: Any) -> list[str]:
-    """What each line says."""
+def line_texts(sample: Sample) -> list[str]:
+    """Return the text of each line."""
     return [text.decode() for text in sample["line_text"].tolist()]
 
 
-def line_quads(sample: Any) -> Array:
-    """The corners around the ink of each line."""
+def line_quads(sample: Sample) -> Array:
+    """Return the corners around the ink of each line."""
     quads: Array = sample["line_quad"]
     return quads
 
 
-def words(sample: Any) -> tuple[list[str], Array]:
-    """The words in reading order, and their corners."""
+def words(sample: Sample) -> tuple[list[str], Array]:
+    """Return the words in reading order, and their corners."""
     return " ".join(line_texts(sample)).split(), sample["word_quad"]
 
 
-TEXT_BLOCKS = Task(
+_WORDS = word_metrics(match_words)
+
+TEXT_BLOCKS = ReadingTask(
     name="text-blocks",
     title="Synthetic Text Blocks",
-    kind="reading",
-    made_by="text-blocks",
-    train=Part("train", (3, 4, 5), 180_000),
-    test=Part("test", tuple(range(1, 11)), 200 * 10),
+    dataset="text-blocks",
+    train=Split("train", (3, 4, 5), 180_000),
+    test=Split("test", tuple(range(1, 11)), 200 * 10),
     channels=3,
-    metrics=("word recall", "word precision", "edit distance", "line count"),
-    make=make,
+    metrics=(_WORDS["word recall"], _WORDS["word precision"], EDIT_DISTANCE, LINE_COUNT),
+    generate=generate_split,
+    recipe=recipe,
     photographs=True,
     alphabet=ALPHABET,
     line_texts=line_texts,
     line_quads=line_quads,
-    page=SIZE,
+    letterbox=SIZE,
     words=words,
 )

@@ -10,29 +10,24 @@ result.json             its scores
 """
 
 import json
-import os
-import platform
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import torch
 from filelock import BaseFileLock, FileLock, Timeout
 
 from benchmark.files import read_json, write_json
 from benchmark.options import Option, check_options, text, whole
-from benchmark.training.presets import Training, training_from_json
+from benchmark.training.settings import Training, training_from_json
 from ivl_shards import UserError
 from ivl_shards.disk import drop_temporary, is_temporary
 
 
 @dataclass(frozen=True)
 class Config:
-    """What decides the outcome of a run."""
+    """Everything that decides the outcome of a run."""
 
     task: str
     model: str
@@ -40,16 +35,18 @@ class Config:
     seed: int
     training: Training
     init: str = ""
-    """Whose weights it began with: the run and the checksum of its weights; nothing: with none."""
+    """The run, with the checksum of its weights, that the training started from; empty: none."""
+    train_data: str = ""
+    """Content checksum of the user's own training set; empty: the task's training set."""
 
     @property
     def name(self) -> str:
-        """Of its folder and its result."""
+        """The name of its folder and its result."""
         model = self.model.replace(":", ".")
         return f"{self.task}-{model}-{self.preset}-seed{self.seed}"
 
     def to_json(self) -> dict[str, Any]:
-        """As it is stored."""
+        """Return the configuration as it is stored."""
         return asdict(self)
 
 
@@ -58,7 +55,7 @@ def config_from_json(values: Any, where: Path) -> Config:
     try:
         if not isinstance(values, dict):
             raise UserError("no names and values")
-        given = {"init": "", **values}
+        given = {"init": "", "train_data": "", **values}
         check_options(given, _OPTIONS, "a configuration")
         if missing := sorted(_OPTIONS.keys() - given.keys()):
             raise UserError(f"no {missing[0]}")
@@ -74,6 +71,7 @@ _OPTIONS = {
     "seed": whole(0, 2**63 - 1),
     "training": Option("names and values", lambda value: isinstance(value, dict)),
     "init": text(),
+    "train_data": text(),
 }
 
 
@@ -158,31 +156,3 @@ def _begin(folder: RunFolder, config: Config) -> None:
     there = config_from_json(read_json(folder.config), folder.config)
     if there != config_from_json(stored, folder.config):
         raise UserError(f"{folder.path}: a run with another configuration: use another --out")
-
-
-def surroundings() -> dict[str, Any]:
-    """What else may matter to whoever wants to see the same figures."""
-    return {
-        "ivl": version("ivl"),
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} CPU cores",
-        "threads": torch.get_num_threads(),
-        "commit": _commit(),
-    }
-
-
-def _commit() -> str | None:
-    """Of the source that ran, where it is a repository."""
-    here = Path(__file__).parent
-    try:
-        found = subprocess.run(
-            ["git", "describe", "--always", "--dirty"],
-            cwd=here,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return found.stdout.strip()

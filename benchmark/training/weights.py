@@ -1,7 +1,7 @@
-"""Weights: models as safetensors files that say what they are of. No pickle is ever loaded.
+"""Weights: safetensors files with metadata about their training. No pickle is ever loaded.
 
-A file is data: what it says about itself is checked before anything is made of it, and nothing
-that it names is imported (see `benchmark.bench.load_model`).
+A file is data: its metadata is checked before it is used, and nothing that it names is imported
+(see `benchmark.models.load.load_model`).
 """
 
 import errno
@@ -17,50 +17,51 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from benchmark.files import require_file
+from benchmark.old_files import upgrade_metadata
 from ivl_shards import Damage, UserError
 from ivl_shards.disk import write_whole
 from ivl_shards.errors import limit_reached
 
 FORMAT = "ivl-weights-1"
-# Characters of what a file says about its tensors; ours have some thousand.
+# Characters of the metadata; ours have some thousand.
 _LONGEST = 1_000_000
 
 
-def save_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
-    """Write tensors and what there is to say about them, whole or not at all."""
+def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any]) -> None:
+    """Write tensors with metadata, whole or not at all."""
     contiguous = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
-    text = json.dumps(dict(about))
-    metadata = {"format": FORMAT, "about": text, "sha256": _digest(contiguous, text)}
+    text = json.dumps(dict(metadata))
+    header = {"format": FORMAT, "about": text, "sha256": _digest(contiguous, text)}
     # Not `save_file`, whose files only their owner can read.
-    write_whole(path, save(contiguous, metadata))
+    write_whole(path, save(contiguous, header))
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Return the tensors of a file of ours, and what it says about them."""
-    metadata, tensors = _open(path, with_tensors=True)
+    """Return the tensors and the metadata of a file."""
+    header, tensors = _open(path, with_tensors=True)
     # Files from before there were checksums have none.
-    if "sha256" in metadata and metadata["sha256"] != _digest(tensors, metadata["about"]):
+    if "sha256" in header and header["sha256"] != _digest(tensors, header["about"]):
         raise Damage(f"{path}: damaged (its checksum is wrong): get it or make it again")
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
             raise Damage(f"{path}: '{name}' holds values that are not numbers")
-    return tensors, _about(path, metadata)
+    return tensors, _metadata(path, header)
 
 
-def read_about(path: Path) -> dict[str, Any]:
-    """Return what a file of ours says about its tensors, without loading them."""
-    return _about(path, _open(path, with_tensors=False)[0])
+def read_metadata(path: Path) -> dict[str, Any]:
+    """Return the metadata of a file without loading its tensors."""
+    return _metadata(path, _open(path, with_tensors=False)[0])
 
 
 def _open(path: Path, with_tensors: bool) -> tuple[dict[str, str], dict[str, Tensor]]:
     require_file(path)
     try:
         with safe_open(path, "pt") as file:
-            metadata = file.metadata() or {}
-            if metadata.get("format") != FORMAT or "about" not in metadata:
+            header = file.metadata() or {}
+            if header.get("format") != FORMAT or "about" not in header:
                 raise UserError(f"{path}: holds weights, but none that ivl-bench has written")
             names = list(file.keys()) if with_tensors else []
-            return metadata, {name: file.get_tensor(name) for name in names}
+            return header, {name: file.get_tensor(name) for name in names}
     except RuntimeError as error:  # torch opens the file by itself, and tells the reason in words
         if "Too many open files" not in str(error):
             raise
@@ -73,15 +74,15 @@ def _open(path: Path, with_tensors: bool) -> tuple[dict[str, str], dict[str, Ten
         ) from None
 
 
-def _about(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
-    text = metadata["about"]
+def _metadata(path: Path, header: Mapping[str, str]) -> dict[str, Any]:
+    text = header["about"]
     try:
-        about = json.loads(text) if len(text) <= _LONGEST else None
+        found = json.loads(text) if len(text) <= _LONGEST else None
     except (ValueError, RecursionError):
-        about = None
-    if not isinstance(about, dict):
-        raise UserError(f"{path}: what it says about its weights cannot be read")
-    return about
+        found = None
+    if not isinstance(found, dict):
+        raise UserError(f"{path}: its metadata cannot be read")
+    return upgrade_metadata(found)
 
 
 def _digest(tensors: Mapping[str, Tensor], about: str) -> str:

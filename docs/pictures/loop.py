@@ -10,8 +10,8 @@ from PIL import Image, ImageDraw
 from stand_ins import face
 
 import textblocks_gen
-from benchmark.bench import find_weights, load_reader
 from benchmark.data.batches import make_batch
+from benchmark.models.load import find_weights, load_reader
 from benchmark.results.report.recording import Recording, record_loop
 from ivl_shards import Sample, open_dataset
 from textblocks_gen import TextRecipe

@@ -25,8 +25,9 @@ from benchmark.baselines.association import (
     word_lines,
 )
 from benchmark.baselines.engines import ENGINES, Engine, parse_tsv, split_text
+from benchmark.data.datasets import DataFolder, TestSet
 from benchmark.evaluation.decoding import Decoding
-from benchmark.tasks import find_task
+from benchmark.registry import find_task
 from commands import assert_one_line
 from icdar_blocks import Word
 from icdar_blocks.picture import read_picture
@@ -137,7 +138,8 @@ def true_words(data: Path) -> Engine:
 
 
 def evaluate(name: str, place: str | None, task, data: Path, decoding=None, counts=None, n=200):
-    return ocr.evaluate_ocr(name, place, task, counts, n, data, decoding or Decoding(), quiet=True)
+    test = TestSet(DataFolder(data), counts, n)
+    return ocr.score_ocr(name, place, task, test, decoding or Decoding(), quiet=True)
 
 
 def test_whoever_reads_all_words_of_the_scenes_is_right(data: Path, monkeypatch) -> None:
@@ -146,12 +148,12 @@ def test_whoever_reads_all_words_of_the_scenes_is_right(data: Path, monkeypatch)
         assert len(scene_lines(sample)) == sample.length
     monkeypatch.setitem(ENGINES, "truth", lambda: true_words(data))
     result = evaluate("truth", None, TASK, data)
-    assert result["config"]["preset"] == "on scenes"
-    assert result["surroundings"]["truth"] == "1.0"
-    metrics = result["evaluation"]["metrics"]
-    assert metrics["word recall"]["all"]["value"] >= 99
-    assert metrics["word precision"]["all"]["value"] >= 99
-    assert json.dumps(result)
+    assert result.preset == "on scenes"
+    assert result.environment["truth"] == "1.0"
+    metrics = result.scores
+    assert metrics["word recall"]["all"].value >= 99
+    assert metrics["word precision"]["all"].value >= 99
+    assert json.dumps(result.to_json())
 
 
 def test_what_a_baseline_cannot_do_is_said(data: Path, monkeypatch) -> None:
@@ -177,7 +179,7 @@ def test_blocks_are_read_one_by_one(data: Path, monkeypatch) -> None:
     result = evaluate("the", "blocks", TASK, data)
     samples = list(open_dataset(data / "icdar-blocks-test.h5"))
     assert all(np.array_equal(a, b.image) for a, b in zip(seen, samples, strict=True))
-    assert result["config"]["preset"] == "on blocks"
+    assert result.preset == "on blocks"
 
 
 def test_text_blocks_are_read_at_the_lengths_asked_for(tmp_path: Path, monkeypatch) -> None:
@@ -197,14 +199,14 @@ def test_text_blocks_are_read_at_the_lengths_asked_for(tmp_path: Path, monkeypat
 
     monkeypatch.setitem(ENGINES, "truth", lambda: Engine(read, {}))
     result = evaluate("truth", None, task, tmp_path, counts=(1, 3), n=2)
-    assert result["config"]["preset"] == "on blocks"
-    metrics = result["evaluation"]["metrics"]
-    for length in ("1", "3"):
-        assert metrics["word recall"][length]["value"] == 100
-        assert metrics["word recall"][length]["samples"] == 2
-        assert metrics["edit distance"][length]["value"] == 0
+    assert result.preset == "on blocks"
+    metrics = result.scores
+    for length in (1, 3):
+        assert metrics["word recall"][length].value == 100
+        assert metrics["word recall"][length].samples == 2
+        assert metrics["edit distance"][length].value == 0
     with_lexicon = evaluate("truth", None, task, tmp_path, Decoding("default"), (1, 3), 2)
-    assert with_lexicon["evaluation"]["metrics"]["word recall"]["all"]["value"] == 100
+    assert with_lexicon.scores["word recall"]["all"].value == 100
 
 
 def test_words_become_lines() -> None:

@@ -11,18 +11,18 @@ from safetensors.torch import save_file
 
 import shapes_gen
 from benchmark.cli import main
-from benchmark.models import build_model
-from benchmark.tasks import find_task
+from benchmark.models.build import build_model
+from benchmark.registry import find_task
 from benchmark.training.weights import save_tensors
-from commands import assert_one_line
+from commands import assert_one_line, own_data
 from ivl_shards import UserError
 from shapes_gen import ColouredRecipe, ToyRecipe
 
-TINY = ["--set", "steps=2", "--set", "batch=2", "--threads", "1"]
+TINY = ["--set", "steps=2", "--set", "batch_size=2", "--threads", "1"]
 
 MODEL = '''
 import torch
-from benchmark.models import Model
+from benchmark.models.contract import Model
 
 
 class Mean(Model):
@@ -65,18 +65,19 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_a_model_is_trained_scored_and_scored_again(run, data: Path, tmp_path: Path) -> None:
-    trained = run("ivl-bench", "run", "--model", "inductive", *TINY, "--results", "results")
+    own = own_data(data, "toy-shapes")
+    trained = run("ivl-bench", "run", "--model", "inductive", *own, *TINY, "--results", "results")
     assert trained.returncode == 0, trained.stderr
     assert "paper, inductive" in trained.stdout and "95 % interval" in trained.stdout
     assert "loss" in trained.stderr  # progress
     name = "toy-shapes-inductive-fast-seed0"
     result = json.loads((tmp_path / "results" / f"{name}.json").read_text())
     assert result["config"]["training"]["steps"] == 2
-    assert result["evaluation"]["scores"]["2"]["samples"] == 24
+    assert result["metrics"]["edit distance"]["2"]["samples"] == 24
     assert result["curve"][-1]["validation"] > 0 and result["parameters"] > 1000
-    again = run("ivl-bench", "eval", f"runs/{name}", "--json", "--quiet")
+    again = run("ivl-bench", "eval", f"runs/{name}", "--json", "--quiet", *own[:2], *own[4:])
     assert again.returncode == 0, again.stderr
-    assert json.loads(again.stdout)["evaluation"]["scores"] == result["evaluation"]["scores"]
+    assert json.loads(again.stdout)["metrics"] == result["metrics"]
     longer = run(
         "ivl-bench",
         "eval",
@@ -89,14 +90,14 @@ def test_a_model_is_trained_scored_and_scored_again(run, data: Path, tmp_path: P
         "results",
     )
     assert longer.returncode == 0, longer.stderr
-    (tmp_path / "results" / "toy-shapes.md").write_text("Remarks are added.\n")
+    (tmp_path / "results" / "toy-shapes.md").write_text("Notes are added.\n")
     assert (data / "toy-shapes-test-1,3-4.h5").exists()
     page = run("ivl-bench", "results", "results", "--out", "page.md")
     assert page.returncode == 0, page.stderr
     text = (tmp_path / "page.md").read_text()
-    assert "| inductive, fast (steps=2, batch=2) |" in text
-    assert "| inductive, fast, weights scored again |" in text
-    assert "\nRemarks are added.\n" in text
+    assert "| inductive, fast (steps=2, batch_size=2) |" in text
+    assert "| inductive, fast |" in text  # the weights at other lengths
+    assert "\nNotes are added.\n" in text
 
 
 @pytest.mark.slow
@@ -110,7 +111,8 @@ def test_data_is_made_where_there_is_none_yet(run, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_model_of_one_s_own_over_several_seeds(run, data: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MODEL)
-    arguments = ["run", "--model", "mine:Mean", "--task", "coloured-shapes", *TINY]
+    own = own_data(data, "coloured-shapes")
+    arguments = ["run", "--model", "mine:Mean", "--task", "coloured-shapes", *own, *TINY]
     done = run("ivl-bench", *arguments, "--seeds", "2", "--json", PYTHONPATH=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert [r["config"]["seed"] for r in json.loads(done.stdout)] == [0, 1]
@@ -210,7 +212,15 @@ BAD = [
     (["run", "--model", "inductive", "--set", "hiden=4"], "'hiden' (did you mean 'hidden'?)"),
     (["run", "--model", "inductive", "--set", "hidden=-1"], "hidden takes a whole number from 1"),
     (["run", "--model", "inductive", "--set", "hidden=1e9"], "hidden takes a whole number from 1"),
-    (["run", "--model", "inductive", "--set", "rate=nan"], "rate takes a number from 0"),
+    (
+        ["run", "--model", "inductive", "--set", "learning_rate=nan"],
+        "learning_rate takes a number",
+    ),
+    (["run", "--model", "inductive", "--set", "rate=0.1"], "rate: is called learning_rate now"),
+    (["run", "--model", "inductive", "--data", "data"], "toy-shapes-train.h5: not the dataset of"),
+    (["run", "--model", "inductive", "--train", "nothing.h5"], "nothing.h5"),
+    (["eval", "toy-shapes-inductive-fast", "--test", "data/coloured-shapes-test.h5"], "holds"),
+    (["--plugin", "no_such_module", "tasks"], "--plugin no_such_module: cannot be imported"),
     (["run", "--model", "inductive", "--set", "augment=maybe"], "augment takes true or false"),
     (["run", "--model", "inductive", "--set", "rows=23"], "rows takes a multiple of 8"),
     (["run", "--model", "end-to-end", "--set", "hidden=5"], "no option 'hidden'"),
@@ -226,7 +236,7 @@ BAD = [
     (["run", "--model", "inductive", "--out", "file"], "file"),
     (["run", "--model", "inductive", "--task", "coloured-shapes", "--data", "mixed"], "holds"),
     (["run", "--model", "inductive", "--data", "damaged"], "damaged"),
-    (["run", "--model", "inductive", "--data", "file/data"], "file/data: cannot be made"),
+    (["run", "--model", "inductive", "--data", "file/data"], "file/data: cannot be created"),
     (["run", "--model", "inductive", "--task", "dota-planes", "--data", "empty"], "DOTA_ROOT"),
     (["eval", "nothing"], "nothing: no such run"),
     (["eval", "pickle.safetensors"], "not a whole safetensors file"),
@@ -279,7 +289,9 @@ def test_bad_input_is_one_line(
 
 @pytest.mark.slow
 def test_a_run_is_not_mixed_with_another(run, data: Path) -> None:
-    first = run("ivl-bench", "run", "--model", "inductive", *TINY)
+    own = own_data(data, "toy-shapes")
+    first = run("ivl-bench", "run", "--model", "inductive", *own, *TINY)
     assert first.returncode == 0, first.stderr
-    other = run("ivl-bench", "run", "--model", "inductive", *TINY, "--set", "rate=0.1")
+    changed = [*TINY, "--set", "learning_rate=0.1"]
+    other = run("ivl-bench", "run", "--model", "inductive", *own, *changed)
     assert other.returncode == 2 and "another configuration" in other.stderr

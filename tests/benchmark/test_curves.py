@@ -5,8 +5,8 @@ import math
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
-from benchmark.bench import kept_curve
 from benchmark.results.curves import draw_curves, read_curve
+from benchmark.training.log import training_curve
 from benchmark.training.run_folder import RunFolder
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -20,7 +20,7 @@ def logged(path: Path, steps: list[int]) -> RunFolder:
 
 def test_what_was_logged_beyond_a_checkpoint_does_not_count(tmp_path: Path) -> None:
     # Killed after 7, gone on from 4, and ended at 6: nothing of the first try's 5, 6 and 7 stays.
-    curve = kept_curve(logged(tmp_path, [1, 3, 5, 6, 7, 5, 6]))
+    curve = training_curve(logged(tmp_path, [1, 3, 5, 6, 7, 5, 6]))
     assert [line["step"] for line in curve] == [1, 3, 5, 6]
     assert curve[-1]["loss"] == 1 / 7
 
@@ -30,7 +30,7 @@ def test_a_long_log_is_thinned_but_for_what_was_watched(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in folder.log.read_text().splitlines()]
     lines[1234]["validation"] = 0.5
     folder.log.write_text("\n".join(map(json.dumps, lines)))
-    curve = kept_curve(folder)
+    curve = training_curve(folder)
     assert len(curve) < 300 and curve[-1]["step"] == 2000
     assert 1235 in {line["step"] for line in curve}
 

@@ -18,15 +18,15 @@ from PIL import Image
 from safetensors.torch import load_file, save
 
 import benchmark.cli
-from benchmark.bench import packed_weights, run_one
-from benchmark.evaluation.decoding import Decoding
-from benchmark.models import build_model
-from benchmark.tasks import find_task
-from benchmark.training.presets import training_for
+from benchmark.data.datasets import DataFolder
+from benchmark.models.build import build_model
+from benchmark.models.load import bundled_weights, load_model
+from benchmark.registry import find_task, find_training
+from benchmark.run import Run, run_one
 from benchmark.training.processes import join_processes
 from benchmark.training.run_folder import Config
 from benchmark.training.weights import FORMAT, load_tensors, save_tensors
-from commands import ROOT, assert_one_line, tool
+from commands import ROOT, assert_one_line, own_data, tool
 from fuzzing import LONG, Outcome, cases, watched
 from shapes_gen import ColouredRecipe, ToyRecipe, generate
 
@@ -60,15 +60,14 @@ def ivl_bench(*arguments: object) -> Callable[[], None]:
 
 def counting(data: Path, out: Path, steps: int, *more: object) -> list[str]:
     """A run of a tiny counter."""
-    options = ["--set", f"steps={steps}", "--set", "batch=4", "--set", "width=8"]
+    options = ["--set", f"steps={steps}", "--set", "batch_size=4", "--set", "width=8"]
     return [
         "run",
         "--model",
         "inductive",
         "--task",
         "coloured-shapes",
-        "--data",
-        str(data),
+        *own_data(data, "coloured-shapes"),
         "--out",
         str(out),
         *options,
@@ -174,7 +173,7 @@ def weights_file(task_name: str, name: str, path: Path) -> dict[str, Any]:
     task = find_task(task_name)
     options = {"hidden": 4, "reader": [2, 2, 2, 2, 2], "finder": 4, "step": 2}
     changes = {"width": 4} if task.kind == "counting" else options if name == "inductive" else {}
-    training = training_for(task, name, "fast", changes)
+    training = find_training(task, name, "fast", changes)
     config = Config(task.name, name, "fast", 0, training).to_json()
     about: dict[str, Any] = json.loads(json.dumps({"config": config, "seconds": 1.0}))
 
@@ -227,6 +226,7 @@ def test_weights_from_anyone(data: Path, tmp_path: Path, monkeypatch: pytest.Mon
         for task, model in (("coloured-shapes", "inductive"), ("toy-shapes", "inductive"))
     }
     good = tiny_result(data)
+    tests = {task: data / f"{task}-test.h5" for task in made}
     for case in cases(24, 2000):
         task = ("coloured-shapes", "toy-shapes")[case // 4 % 2]
         run = tmp_path / "run"
@@ -243,7 +243,7 @@ def test_weights_from_anyone(data: Path, tmp_path: Path, monkeypatch: pytest.Mon
         if command == 0:
             arguments: list[object] = ["read", small, "--weights", weights, "--quiet"]
         elif command == 1:
-            arguments = ["eval", weights, "--data", data, "--threads", 1, "--quiet"]
+            arguments = ["eval", weights, "--test", tests[task], "--threads", 1, "--quiet"]
         else:
             arguments = ["report", run, "--data", data, "--threads", 1, "--quiet", "--samples", 1]
         outcome = watched(ivl_bench(*arguments))
@@ -261,18 +261,17 @@ def tiny_result(data: Path) -> dict[str, Any]:
         for split in ("train", "test")
     }
     return {
+        "format": "ivl-result-2",
         "changes": ["steps=2"],
         "parameters": 1000,
         "training_seconds": 1.5,
         "processes": 1,
         "data": tested,
-        "surroundings": {"machine": "x86_64, 2 CPU cores", "threads": 1, "commit": None},
-        "evaluation": {
-            "scores": {"1": score, "2": score},
-            "wrong": [[1, 3, 1], [2, 0, 2]],
-            "wrong_in_all": 2,
-            "seconds": 1.0,
-        },
+        "environment": {"machine": "x86_64, 2 CPU cores", "threads": 1, "commit": None},
+        "metrics": {"exact counts": {"1": score, "2": score}},
+        "wrong": [[1, 3, 1], [2, 0, 2]],
+        "wrong_total": 2,
+        "seconds": 1.0,
         "curve": [{"step": k, "loss": 3.0 / k, "seconds": 1.0} for k in (1, 2, 3)],
     }
 
@@ -285,7 +284,7 @@ def test_results_from_anyone(data: Path, tmp_path: Path, monkeypatch: pytest.Mon
     folder = tmp_path / "results"
     folder.mkdir()
     task = find_task("coloured-shapes")
-    config = Config(task.name, "inductive", "fast", 0, training_for(task, "inductive", "fast"))
+    config = Config(task.name, "inductive", "fast", 0, find_training(task, "inductive", "fast"))
     good = json.dumps({"config": config.to_json(), **tiny_result(data)})
     for case in cases(24, 2000):
         draw = random.Random(case)
@@ -310,7 +309,9 @@ def test_results_from_anyone(data: Path, tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_text_of_a_result_stays_text_on_the_page(data: Path, tmp_path: Path) -> None:
     task = find_task("coloured-shapes")
-    config = Config(task.name, "x|y:<b>&[a](b)", "fast", 0, training_for(task, "inductive", "fast"))
+    config = Config(
+        task.name, "x|y:<b>&[a](b)", "fast", 0, find_training(task, "inductive", "fast")
+    )
     (tmp_path / "results").mkdir()
     result = {"config": config.to_json(), **tiny_result(data), "changes": ["<!--<script>"]}
     (tmp_path / "results" / "one.json").write_text(json.dumps(result))
@@ -336,8 +337,8 @@ def test_text_of_a_result_stays_text_on_the_page(data: Path, tmp_path: Path) -> 
 
 
 def test_our_own_files_stay_readable() -> None:
-    for path in packed_weights():
-        outcome = watched(lambda path=path: benchmark.bench.load_model(path))
+    for path in bundled_weights():
+        outcome = watched(lambda path=path: load_model(path))
         outcome.check(codes=(0,))
     outcome = watched(lambda: benchmark.cli.read_results(ROOT / "results"))
     outcome.check(codes=(0,))
@@ -359,9 +360,8 @@ def bench(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str
 def content_of(run: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """What a run came to, without how long it took."""
     result = json.loads((run / "result.json").read_text())
-    scores = result["evaluation"]
     curve = {line["step"]: line["loss"] for line in result["curve"] if "validation" in line}
-    kept = {"config": result["config"], "scores": scores["scores"], "wrong": scores["wrong"]}
+    kept = {name: result[name] for name in ("config", "metrics", "wrong")}
     return {**kept, "curve": curve}, load_tensors(run / "weights.safetensors")[0]
 
 
@@ -383,7 +383,7 @@ def assert_files_are_whole(run: Path) -> None:
 @pytest.mark.fuzz
 def test_killed_at_any_moment_nothing_is_lost(data: Path, tmp_path: Path) -> None:
     steps = 30
-    choose = ["--set", "choose=true"]
+    choose = ["--set", "keep_best=true"]
     whole = bench(*counting(data, tmp_path / "whole", steps, *choose))
     assert whole.returncode == 0, whole.stderr
     command = [
@@ -415,13 +415,14 @@ def test_killed_at_any_moment_nothing_is_lost(data: Path, tmp_path: Path) -> Non
 def in_process(config: Config, data: Path, out: Path) -> None:
     """A run in this process, every step of which is saved."""
     with join_processes("cpu") as one:
-        run_one(config, (), data, out, None, one, 0, True, Decoding())
+        paths = (data / f"{config.task}-{split}.h5" for split in ("train", "test"))
+        run_one(Run(config, DataFolder(data, *paths), out, one, save_every=0, quiet=True))
 
 
 def tiny_config(**changes: Any) -> Config:
     task = find_task("coloured-shapes")
-    tiny = {"steps": 4, "batch": 2, "width": 4, **changes}
-    return Config(task.name, "inductive", "fast", 0, training_for(task, "inductive", "fast", tiny))
+    tiny = {"steps": 4, "batch_size": 2, "width": 4, **changes}
+    return Config(task.name, "inductive", "fast", 0, find_training(task, "inductive", "fast", tiny))
 
 
 def trained(config: Config, data: Path, out: Path) -> Outcome:
@@ -466,13 +467,13 @@ def test_a_full_disk_is_one_line_on_the_command_line(data: Path, tmp_path: Path)
 
 
 def test_few_files_and_little_memory_are_one_line(data: Path, tmp_path: Path) -> None:
-    weights = str(packed_weights()[0])
+    weights, test = str(bundled_weights()[0]), data / "coloured-shapes-test.h5"
 
     def few_files() -> None:
         resource.setrlimit(
             resource.RLIMIT_NOFILE, (len(list(Path("/proc/self/fd").iterdir())), 4096)
         )
-        ivl_bench("eval", weights, "--data", data, "--quiet", "--threads", 1)()
+        ivl_bench("eval", weights, "--test", test, "--quiet", "--threads", 1)()
 
     outcome = watched(few_files)
     outcome.check(codes=(1, 2), lines=1)
@@ -484,8 +485,7 @@ def test_few_files_and_little_memory_are_one_line(data: Path, tmp_path: Path) ->
             "run",
             "--model",
             "inductive",
-            "--data",
-            data,
+            *own_data(data, "toy-shapes"),
             "--out",
             tmp_path,
             "--quiet",
@@ -533,11 +533,11 @@ def test_a_loss_that_is_no_number_ends_the_run(data: Path, tmp_path: Path) -> No
         "--save-every",
         0,
         "--set",
-        "rate=1000",
+        "learning_rate=1000",
         "--set",
-        "clip=0",
+        "grad_clip=0",
         "--set",
-        "warm_up=0",
+        "warmup=0",
     )
     outcome = watched(ivl_bench(*arguments), seconds=60)
     outcome.check(codes=(1,), lines=1)

@@ -9,10 +9,11 @@ from torch import Tensor
 
 from benchmark.data.batches import Batch, CountingBatch, ReadingBatch
 from benchmark.evaluation.inductive_loop import run_loop, step_limit
-from benchmark.models import InductiveModel, Step
+from benchmark.models.contract import InductiveModel
 from benchmark.models.counter import FastCounter
 from benchmark.models.peaks import draw_peaks, strongest_peak
-from benchmark.models.steps import counting_steps, reading_steps
+from benchmark.models.step import Step
+from benchmark.models.step_targets import counting_steps, reading_steps
 from ivl_shards.format.memory import peaks
 
 

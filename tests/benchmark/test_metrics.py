@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from benchmark.evaluation.metrics import accuracy, edit_distance, edits
-from benchmark.evaluation.scores import score
+from benchmark.evaluation.scores import Predicted, score
+from benchmark.registry import find_task
 from benchmark.results.tables import paper_rows
-from benchmark.tasks import find_task
 
 texts = st.text("stcSTC\n", max_size=20)
 
@@ -43,13 +43,15 @@ def test_a_reader_of_three_lines_scores_as_in_the_paper(lines: int) -> None:
     tell how blocks are compared."""
     task = find_task("toy-shapes")
     truth = ["sssss"] * lines
-    scored = score(task, [lines], [(0, truth[:3], truth)])
-    row = next(row for row in paper_rows(task) if "end-to-end" in row.label)
+    scored = score(task, [lines], [Predicted(0, truth[:3], truth)])
+    row = next(row for row in paper_rows(task, task.metric) if "end-to-end" in row.label)
     assert scored["edit distance"][lines].value == pytest.approx(row.figures[lines], abs=0.01)
 
 
 def test_counts_are_scored_by_their_true_number() -> None:
     task = find_task("coloured-shapes")
-    scored = score(task, [3, 3, 9], [(0, 3, 3), (1, 4, 3), (2, 9, 9)])["exact counts"]
+    scored = score(task, [3, 3, 9], [Predicted(0, 3, 3), Predicted(1, 4, 3), Predicted(2, 9, 9)])[
+        "exact counts"
+    ]
     assert {n: s.value for n, s in scored.items()} == {3: 50.0, 9: 100.0}
     assert scored[3].samples == 2

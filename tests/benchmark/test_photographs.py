@@ -9,21 +9,21 @@ import torch
 from torch import Tensor
 
 from benchmark.data.batches import TrainingSet
-from benchmark.models.contract import Step
+from benchmark.data.letterbox import letterbox_at_scale
 from benchmark.models.inductive_ocr import cut_line
 from benchmark.models.line_reader import LineReader
 from benchmark.models.pyramid_finder import PyramidFinder
+from benchmark.models.step import Step
 from benchmark.models.strips import Band, band_quads, cut_strips, quad_bands
 from benchmark.reading.pages import (
     PageReading,
     ReadStep,
-    letterbox,
     merge_views,
     read_page,
     read_views,
 )
-from benchmark.tasks import find_task
-from benchmark.tasks.task import Part
+from benchmark.registry import find_task
+from benchmark.tasks.task import Split
 from commands import assert_one_line
 from ivl_shards import open_dataset
 from textblocks_gen import TextRecipe, generate
@@ -109,7 +109,7 @@ def test_a_line_that_one_size_alone_shows_is_kept() -> None:
 
     def reading(*lines: tuple[np.ndarray, str, float]) -> PageReading:
         steps = [ReadStep(empty, empty, empty, False, *line) for line in lines]
-        return PageReading(letterbox(bars(), CANVAS, 1.0), steps, steps)
+        return PageReading(letterbox_at_scale(bars(), CANVAS, 1.0), steps, steps)
 
     merged = merge_views(
         [reading((top, "one", 0.9)), reading((top, "ome", 0.5), (bottom, "two", 0.4))]
@@ -123,7 +123,7 @@ def test_a_picture_without_text_has_no_lines() -> None:
 
 
 def test_small_pictures_are_not_enlarged_without_end() -> None:
-    view = letterbox(np.zeros((10, 20, 3), np.uint8), CANVAS, 1.0)
+    view = letterbox_at_scale(np.zeros((10, 20, 3), np.uint8), CANVAS, 1.0)
     assert max(view.scale) <= 4
     assert view.pixels.shape == (*CANVAS, 3)
 
@@ -220,7 +220,7 @@ def test_a_reader_of_any_height_finds_and_reads_apart() -> None:
         hidden=8,
     ).eval()
     picture = np.random.default_rng(0).integers(0, 255, (200, 300, 3), np.uint8)
-    (reading,) = read_views(model, picture, [letterbox(picture, CANVAS, 1.0)])
+    (reading,) = read_views(model, picture, [letterbox_at_scale(picture, CANVAS, 1.0)])
     step = model.find(model.encode(torch.rand(2, 3, *CANVAS)), torch.zeros(2, *CANVAS))
     assert step.band is not None and band_quads(step.band).shape == (2, 4, 2)
     assert all(0 <= s.confidence <= 1 and s.quad.shape == (4, 2) for s in reading.steps)
@@ -235,9 +235,9 @@ def scenes(tmp_path_factory: pytest.TempPathFactory):
 
 def test_synthetic_blocks_on_the_canvas_keep_their_lines(scenes) -> None:
     """Quads move with the pixels: what is in a quad on the canvas differs from what is around."""
-    assert ICDAR.shown is not None
+    assert ICDAR.preprocess is not None
     for row, sample in enumerate(scenes):
-        shown = ICDAR.shown(sample, np.random.default_rng(row), scenes)
+        shown = ICDAR.preprocess(sample, np.random.default_rng(row), scenes)
         assert shown.image.shape == (*CANVAS, 3)
         quads = shown["line_quad"]
         assert len(quads) == sample.length
@@ -281,7 +281,7 @@ def test_a_task_without_synthetic_samples_says_so(run, tmp_path: Path) -> None:
     [
         (["run", "--model", "inductive-ocr", "--task", "icdar-blocks"], "ivl-bench eval"),
         (["eval", "toy-shapes-end-to-end-fast", "--model", "inductive-ocr"], "does not find lines"),
-        (["eval", "--model", "inductive-ocr", "--lexicon", "default"], "decodes in its own way"),
+        (["eval", "--model", "inductive-ocr", "--lexicon", "default"], "has its own decoding"),
         (["eval", "--model", "inductive-orc"], "did you mean 'inductive-ocr'"),
     ],
 )
@@ -294,7 +294,7 @@ def test_blocks_of_twenty_lines_have_lines_of_the_usual_height(tmp_path: Path) -
     heights = []
     for lines in (10, 20):
         path = tmp_path / f"{lines}.h5"
-        task.make(Part("test", (lines,), 6), 0, path, tmp_path)
+        task.generate(Split("test", (lines,), 6), 0, path, tmp_path)
         dataset = open_dataset(path)
         heights.append(np.concatenate([s["line_height"] for s in dataset]))
     assert np.median(heights[0]) == pytest.approx(np.median(heights[1]), rel=0.1)

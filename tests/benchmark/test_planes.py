@@ -17,13 +17,13 @@ from benchmark.data.augmentation import (
     other_film,
     repaint,
 )
-from benchmark.models import Model, build_model
+from benchmark.models.build import build_model
+from benchmark.models.contract import Model
 from benchmark.models.counting_encoders import PhotoEncoder, contrast, even
-from benchmark.models.equivariant import TurnedNorm
+from benchmark.models.equivariant import EquivariantNorm
 from benchmark.models.peaks import draw_peaks
 from benchmark.models.photo_counter import lowest_counted, marks_in
-from benchmark.tasks import find_task
-from benchmark.training.presets import training_for
+from benchmark.registry import find_task, find_training
 
 CENTRES = np.array([[20.5, 30.5], [64.5, 70.5], [100.5, 25.5]], np.float32)
 SIZES = np.array([12.0, 9.0, 16.0], np.float32)
@@ -148,7 +148,7 @@ def test_the_encoder_sees_the_same_whatever_else_there_is(alone: bool, off: floa
     encoder = PhotoEncoder(3, (2, 2, 3)).eval()
     if not alone:
         for unit in (encoder.near[1], encoder.middle[1], encoder.middle[2]):
-            unit.norm1 = TurnedNorm(2).eval()
+            unit.norm1 = EquivariantNorm(2).eval()
     small = torch.rand(1, 3, 256, 256)
     with torch.no_grad():
         seen, more = encoder(small), encoder(torch.cat([small, small.flip(2)], 2))
@@ -159,7 +159,7 @@ def test_the_encoder_sees_the_same_whatever_else_there_is(alone: bool, off: floa
 def untrained() -> Model:
     """The counter of planes, as it begins."""
     task = find_task("dota-planes")
-    options = training_for(task, "inductive", "fast").model
+    options = find_training(task, "inductive", "fast").model
     return build_model("inductive", task, "fast", options).eval()
 
 

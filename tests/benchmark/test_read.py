@@ -17,15 +17,16 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 
 from bars_reader import Bars, Odd
-from benchmark.data.letterbox import fit
-from benchmark.models import InductiveModel, Step, build_model
+from benchmark.data.letterbox import letterbox
+from benchmark.models.build import build_model
+from benchmark.models.contract import InductiveModel
+from benchmark.models.step import Step
 from benchmark.models.strips import band_quads, quad_bands
 from benchmark.reading.blocks import open_picture, read_picture
 from benchmark.reading.figure import draw_steps
 from benchmark.reading.photographs import ReadPicture, read_block, read_photograph
+from benchmark.registry import find_task, find_training
 from benchmark.results.report.steps import StepsFile
-from benchmark.tasks import find_task
-from benchmark.training.presets import training_for
 from benchmark.training.run_folder import Config
 from benchmark.training.weights import save_tensors
 from commands import HELPERS, ROOT, assert_one_line, complaints_of
@@ -132,7 +133,7 @@ def test_a_photograph_without_text_is_one_block_without_lines(shape: tuple[int, 
 
 @given(st.integers(1, 900), st.integers(1, 900), st.floats(0.1, 1.0), st.data())
 def test_the_way_back_from_the_canvas(height: int, width: int, zoom: float, data) -> None:
-    fitted = fit(np.zeros((height, width), np.uint8), (320, 448), zoom)
+    fitted = letterbox(np.zeros((height, width), np.uint8), (320, 448), zoom)
     assert fitted.pixels.shape == (320, 448)
     point = np.array([data.draw(st.floats(0, width)), data.draw(st.floats(0, height))])
     there = point * fitted.scale + fitted.offset
@@ -166,7 +167,7 @@ def save_weights(path: Path, task_name: str, name: str) -> Path:
     """Weights of a model that has not learnt anything."""
     torch.manual_seed(0)
     task = find_task(task_name)
-    training = training_for(task, name, "fast")
+    training = find_training(task, name, "fast")
     tensors = build_model(name, task, "fast", training.model).state_dict()
     config = Config(task_name, name, "fast", 0, training).to_json()
     save_tensors(path, tensors, {"config": config, "seconds": 1.0})

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
+from benchmark.registry import find_task
 from benchmark.results.report import find_entries
 from benchmark.results.report.picks import pick_rows
 from benchmark.results.report.recording import map_sheet, record_loop
 from benchmark.results.report.tables import line_hues, task_tables
-from benchmark.tasks import find_task
 from commands import HELPERS, assert_one_line
 from reports import FOUR, READER, THREE, copies, data_of, write
 from threes import Endless, Three

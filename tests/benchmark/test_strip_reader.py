@@ -9,14 +9,15 @@ import pytest
 import torch
 
 import textblocks_gen
-from benchmark.bench import find_weights, load_model, packed_weights, starting_weights
 from benchmark.data.batches import ReadingBatch, TrainingSet, make_batch, training_batches
-from benchmark.models import build_model
+from benchmark.models.build import build_model
 from benchmark.models.line_reader import LineReader
+from benchmark.models.load import bundled_weights, find_weights, load_initial, load_model
 from benchmark.models.strips import Band, cut_strips, near_bands, quad_bands, shake
-from benchmark.tasks import find_task
-from benchmark.training.loop import State, make_optimiser, one_step
-from benchmark.training.presets import training_for
+from benchmark.registry import find_task, find_training
+from benchmark.training.checkpoints import State
+from benchmark.training.loop import make_optimizer, one_step
+from benchmark.training.settings import Training
 from ivl_shards import UserError, open_dataset
 from ivl_shards.format.reader import Dataset
 from textblocks_gen import TextRecipe
@@ -57,7 +58,7 @@ def batch_of(blocks: Dataset, find: bool = True) -> ReadingBatch:
     rngs = [np.random.default_rng(k) for k in range(4)]
     batch = make_batch(TASK, [blocks[k] for k in range(4)], rngs)
     assert isinstance(batch, ReadingBatch)
-    return replace(batch, find=find)
+    return replace(batch, train_finder=find)
 
 
 def reader(**options: object) -> LineReader:
@@ -68,7 +69,7 @@ def reader(**options: object) -> LineReader:
 
 
 def test_the_preset_reads_printable_ascii() -> None:
-    model = build_model("inductive", TASK, "fast", training_for(TASK, "inductive", "fast").model)
+    model = build_model("inductive", TASK, "fast", find_training(TASK, "inductive", "fast").model)
     assert isinstance(model, LineReader)
     assert set(model.alphabet) == set(printable) - set("\t\n\r\x0b\x0c")
     assert len(model.alphabet) == len(set(model.alphabet))
@@ -81,7 +82,7 @@ def test_numbers_and_marks_are_trained_on_but_not_tested_with(blocks: Dataset) -
 
 
 def test_weights_made_before_know_letters_and_still_open() -> None:
-    for path in packed_weights():
+    for path in bundled_weights():
         config, model = load_model(path)
         if isinstance(model, LineReader) and find_task(config.task).photographs:
             stated = config.training.model.get("alphabet", "letters")
@@ -91,11 +92,11 @@ def test_weights_made_before_know_letters_and_still_open() -> None:
 def test_weights_with_another_alphabet_are_refused() -> None:
     """Also where the two have equally many symbols, which no shape gives away."""
     icdar = find_task("icdar-blocks")
-    options = training_for(icdar, "inductive", "fast").model
+    options = find_training(icdar, "inductive", "fast").model
     old = str(find_weights("icdar-blocks-inductive-fast"))
     if "alphabet" not in load_model(find_weights(old))[0].training.model:
         with pytest.raises(UserError, match="alphabet 'letters'.* 'ascii'"):
-            starting_weights(old, build_model("inductive", icdar, "fast", options))
+            load_initial(old, build_model("inductive", icdar, "fast", options))
     for wrong in ("runes", "", ["letters"], 5):
         with pytest.raises(UserError, match="letters or ascii"):
             reader(alphabet=wrong)
@@ -110,8 +111,8 @@ def test_options_that_do_not_exist_are_refused() -> None:
 
 def test_steps_without_finding_leave_the_finder_as_it_is(blocks: Dataset) -> None:
     model = reader()
-    training = training_for(TASK, "inductive", "fast", {"precision": "float32"})
-    state = State(model.train(), make_optimiser(training, model), None)
+    training = find_training(TASK, "inductive", "fast", {"precision": "float32"})
+    state = State(model.train(), make_optimizer(training, model), None)
     objective = model.loss
     one_step(training, state, objective, batch_of(blocks))  # type: ignore[arg-type]
     before = {k: v.clone() for k, v in model.state_dict().items()}
@@ -124,13 +125,12 @@ def test_steps_without_finding_leave_the_finder_as_it_is(blocks: Dataset) -> Non
 
 
 def test_lines_are_found_at_first_and_then_in_one_step_of_eight(blocks: Dataset) -> None:
-    batches = training_batches(
-        TASK, TrainingSet(blocks), 0, 1, range(18), 0, 1, False, 0, finding=3
-    )
-    found = [step for step, batch in enumerate(batches) if getattr(batch, "find", False)]
+    some = Training(18, 1, augment=False, finder_steps=3)
+    batches = training_batches(TASK, TrainingSet(blocks), some, 0, range(18))
+    found = [step for step, batch in enumerate(batches) if getattr(batch, "train_finder", False)]
     assert found == [0, 1, 2, 8, 16]
-    every = training_batches(TASK, TrainingSet(blocks), 0, 1, range(4), 0, 1, False)
-    assert all(getattr(batch, "find", False) for batch in every)
+    every = training_batches(TASK, TrainingSet(blocks), replace(some, finder_steps=0), 0, range(4))
+    assert all(getattr(batch, "train_finder", False) for batch in every)
 
 
 @pytest.mark.skipif(
@@ -190,10 +190,10 @@ def test_bands_are_near_if_a_line_can_be_read_in_them() -> None:
 def test_data_to_train_on_differs_from_data_to_test_on(tmp_path: Path) -> None:
     """Numbers and marks are to be learnt; the test is the paper's, of words alone."""
     for part in (replace(TASK.train, total=60), replace(TASK.test, counts=(3,), total=60)):
-        TASK.make(part, 0, tmp_path / f"{part.split}.h5", tmp_path)
+        TASK.generate(part, 0, tmp_path / f"{part.name}.h5", tmp_path)
         texts = "".join(
             t
             for k in range(60)
-            for t in TASK.line_texts(open_dataset(tmp_path / f"{part.split}.h5")[k])
+            for t in TASK.line_texts(open_dataset(tmp_path / f"{part.name}.h5")[k])
         )
-        assert bool(set(texts) - set(" " + ascii_letters)) == (part.split == "train")
+        assert bool(set(texts) - set(" " + ascii_letters)) == (part.name == "train")

@@ -12,16 +12,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import textblocks_gen
-from benchmark.data.batches import make_batch, open_part, spell, split_validation
-from benchmark.data.letterbox import SIZE, lay, step_map, through
-from benchmark.evaluation.metrics import Words, f_score, match_words, precision, recall, spot_words
-from benchmark.evaluation.scores import Evaluation, score
-from benchmark.results.tables import paper_rows, result_row, results_page, text_tables
-from benchmark.tasks import Part, find_task
-from benchmark.tasks.icdar_blocks import find_scenes, shown
+from benchmark.data.batches import make_batch, spell
+from benchmark.data.datasets import DataFolder, split_validation
+from benchmark.data.letterbox import SIZE, apply_homography, step_map, warp_onto_canvas
+from benchmark.evaluation.metrics import (
+    LINE_COUNT,
+    WordCounts,
+    f_score,
+    match_words,
+    precision,
+    recall,
+    spot_words,
+)
+from benchmark.evaluation.scores import Evaluation, Predicted, score
+from benchmark.registry import find_task
+from benchmark.results.result import Result, result_from_json, scores_of
+from benchmark.results.results_page import results_page
+from benchmark.results.tables import paper_rows, text_tables
+from benchmark.tasks.icdar_blocks import find_scenes, preprocess
+from benchmark.tasks.task import Split
 from benchmark.tasks.text_blocks import LETTERS
+from benchmark.training.run_folder import Config
+from benchmark.training.settings import Training
 from icdar_tree import make_tree
-from ivl_shards import UserError
+from ivl_shards import UserError, open_dataset
 from textblocks_gen import TextRecipe
 
 REAL = Path(os.environ.get("IVL_DATA", "")) / "icdar13"
@@ -37,37 +51,37 @@ def test_words_are_matched_once_each(said: list[str], there: list[str]) -> None:
         if word in left:
             left.remove(word)
             right += 1
-    assert found == Words(right, len(" ".join(said).split()), len(" ".join(there).split()))
+    assert found == WordCounts(right, len(" ".join(said).split()), len(" ".join(there).split()))
 
 
 def test_words_are_those_of_the_icdar_protocol() -> None:
     # In any case; short words and words with marks are neither asked for nor held against.
-    assert spot_words(["FOOTPATH to"], ["Footpath to"]) == Words(1, 1, 1)
-    assert spot_words(["Kohlen 24 its"], ["Kohlen- 24 it's"]) == Words(0, 0, 0)
-    assert spot_words(["exit exit"], ["exit"]) == Words(1, 2, 1)
-    assert spot_words(["exit exit"], ["exit", "exit!"]) == Words(1, 1, 1)
-    assert spot_words(["A12"], ["a12", "9x9"]) == Words(1, 1, 2)
-    assert spot_words([], ["Mind the gap"]) == Words(0, 0, 3)
+    assert spot_words(["FOOTPATH to"], ["Footpath to"]) == WordCounts(1, 1, 1)
+    assert spot_words(["Kohlen 24 its"], ["Kohlen- 24 it's"]) == WordCounts(0, 0, 0)
+    assert spot_words(["exit exit"], ["exit"]) == WordCounts(1, 2, 1)
+    assert spot_words(["exit exit"], ["exit", "exit!"]) == WordCounts(1, 1, 1)
+    assert spot_words(["A12"], ["a12", "9x9"]) == WordCounts(1, 1, 2)
+    assert spot_words([], ["Mind the gap"]) == WordCounts(0, 0, 3)
 
 
 def test_f_is_the_harmonic_mean() -> None:
-    samples = [Words(3, 4, 6), Words(0, 2, 0), Words(1, 1, 1)]
+    samples = [WordCounts(3, 4, 6), WordCounts(0, 2, 0), WordCounts(1, 1, 1)]
     p, r = precision(samples), recall(samples)
     assert (p.value, r.value) == (57.14, 57.14) and f_score(samples).value == 57.14
     assert p.low <= p.value <= p.high and p.samples == 3
-    nothing = [Words(0, 0, 2)]
+    nothing = [WordCounts(0, 0, 2)]
     assert precision(nothing).value == recall(nothing).value == f_score(nothing).value == 0
 
 
-ANSWERS = [
-    (0, ["red house"], ["red house"]),
-    (1, ["blue"], ["blue", "sky line"]),
-    (2, ["a", "bee", "sea"], ["a", "bee", "see"]),
+PREDICTIONS = [
+    Predicted(0, ["red house"], ["red house"]),
+    Predicted(1, ["blue"], ["blue", "sky line"]),
+    Predicted(2, ["a", "bee", "sea"], ["a", "bee", "see"]),
 ]
 
 
 def test_text_is_scored_by_length_and_over_all() -> None:
-    scored = score(find_task("text-blocks"), [1, 2, 3], ANSWERS)
+    scored = score(find_task("text-blocks"), [1, 2, 3], PREDICTIONS)
     assert {n: s.value for n, s in scored["word recall"].items()} == {
         1: 100.0,
         2: 33.33,
@@ -78,31 +92,24 @@ def test_text_is_scored_by_length_and_over_all() -> None:
     assert scored["word precision"][2].value == 100.0
     assert scored["edit distance"][3].value == pytest.approx(100 / 9, abs=0.01)
     assert scored["edit distance"]["all"].samples == 3
-    assert "2+" not in score(find_task("text-blocks"), [1], ANSWERS[:1])["word recall"]
+    assert "2+" not in score(find_task("text-blocks"), [1], PREDICTIONS[:1])["word recall"]
 
 
-def result(task_name: str, lengths: list[int]) -> dict:
+def result(task_name: str, lengths: list[int]) -> Result:
     task = find_task(task_name)
-    evaluation = Evaluation(score(task, lengths, ANSWERS), ANSWERS, 1.0).to_json()
-    config = {
-        "task": task_name,
-        "model": "inductive",
-        "preset": "fast",
-        "seed": 0,
-        "init": "text-blocks-inductive-fast-seed0 sha256:00",
-        "training": {"steps": 1, "batch": 1},
-    }
-    return json.loads(
-        json.dumps(
-            {
-                "config": config,
-                "evaluation": evaluation,
-                "parameters": 1,
-                "training_seconds": 1,
-                "surroundings": {"machine": "abacus", "threads": 1},
-                "curve": [{"step": 1, "loss": 1.0}],
-            }
-        )
+    init = "text-blocks-inductive-fast-seed0 sha256:00"
+    return Result(
+        task=task,
+        model="inductive",
+        preset="fast",
+        config=Config(task_name, "inductive", "fast", 0, Training(1, 1), init),
+        changes=(),
+        test_data="00",
+        parameters=1,
+        training_seconds=1.0,
+        environment={"machine": "abacus", "threads": 1},
+        curve=({"step": 1, "loss": 1.0},),
+        **scores_of(Evaluation(score(task, lengths, PREDICTIONS), PREDICTIONS, 1.0)),
     )
 
 
@@ -118,25 +125,23 @@ def test_all_metrics_stand_beside_the_paper_s() -> None:
     assert "Word F in % by number of lines" in page
 
 
-def test_a_result_of_one_metric_is_read_as_ever() -> None:
-    stored = {"evaluation": {"scores": {"3": {"value": 5.0, "low": 4.0, "high": 6.0}}}}
-    for metric in (None, "edit distance"):
-        row = result_row("ours", [stored], metric)
-        assert (row.figures, row.low, row.high) == ({3: 5.0}, {3: 4.0}, {3: 6.0})
-    several = result("text-blocks", [1, 2, 3])["evaluation"]
-    assert set(several["scores"]) == {"1", "2", "3"}  # the first metric, by length alone
-    assert several["scores"]["2"] == several["metrics"]["word recall"]["2"]
+def test_results_are_read_back_as_they_were_written() -> None:
+    for name in ("text-blocks", "icdar-blocks"):
+        written = result(name, [1, 2, 3])
+        stored = json.loads(json.dumps(written.to_json()))
+        again = result_from_json(stored, Path("result.json"))
+        assert again.to_json() == written.to_json() and again.config == written.config
 
 
 @pytest.mark.parametrize("name", ["text-blocks", "icdar-blocks"])
 def test_the_paper_s_tables_are_whole(name: str) -> None:
     task = find_task(name)
-    assert paper_rows(task, "line count") == [], "which the paper does not state"
-    for metric in [name for name in task.metrics if name != "line count"]:
+    assert paper_rows(task, LINE_COUNT) == [], "which the paper does not state"
+    for metric in [metric for metric in task.metrics if metric != LINE_COUNT]:
         first, second = paper_rows(task, metric)
         assert len(second.figures) in (10, 6) and len(first.figures) in (4, 6)
     if name == "icdar-blocks":  # F follows from the other two
-        p, r, f = (paper_rows(task, f"word {m}")[1].figures for m in ("precision", "recall", "F"))
+        f, p, r = (paper_rows(task, metric)[1].figures for metric in task.metrics)
         for n in p:
             assert f[n] == pytest.approx(2 * p[n] * r[n] / (p[n] + r[n]), abs=0.02)
 
@@ -147,7 +152,7 @@ def text(tmp_path_factory: pytest.TempPathFactory):
     path = tmp_path_factory.mktemp("text") / "text-blocks-train.h5"
     textblocks_gen.generate(TextRecipe((2, 3), 4, height=160, width=256), path, workers=1)
     task = find_task("text-blocks")
-    return task, open_part(task, task.train, path.parent)
+    return task, open_dataset(path)
 
 
 def test_blocks_become_batches(text) -> None:
@@ -177,7 +182,7 @@ def test_the_alphabet_has_all_that_is_written() -> None:
 
 def test_what_is_tested_on_is_drawn_otherwise(tmp_path: Path) -> None:
     task = find_task("text-blocks")
-    made = [open_part(task, Part(split, (1,), 1), tmp_path) for split in ("train", "test")]
+    made = [DataFolder(tmp_path).open(task, Split(split, (1,), 1)) for split in ("train", "test")]
     assert [m.recipe["split"] for m in made] == ["train", "test"]
     assert [m.recipe["seed"] for m in made] == [0, 1]
     assert made[0].recipe["backgrounds"] != made[1].recipe["backgrounds"]
@@ -195,7 +200,7 @@ def test_a_block_is_laid_where_its_quads_say(seed: int) -> None:
     image[20:50, 30:120] = 255
     quads = np.array([[[30.0, 20], [120, 20], [120, 50], [30, 50]]])
     warp = np.eye(3) + rng.normal(0, 0.05, (3, 3)) * [[1, 1, 0], [1, 1, 0], [0.01, 0.01, 0]]
-    pixels, moved = lay(image, quads, rng.uniform(0.5, 4), warp, rng.uniform(-1, 1, 2))
+    pixels, moved = warp_onto_canvas(image, quads, rng.uniform(0.5, 4), warp, rng.uniform(-1, 1, 2))
     assert pixels.shape == (*SIZE, 3)
     assert moved.min() >= 0 and (moved <= SIZE[::-1]).all()
     inside = step_map(moved, SIZE) == 1
@@ -206,7 +211,7 @@ def test_a_block_is_laid_where_its_quads_say(seed: int) -> None:
 
 def test_points_go_through_a_homography() -> None:
     matrix = np.array([[2.0, 0, 1], [0, 2, 0], [0, 0, 2]])
-    assert through(matrix, np.array([[3.0, 4.0]])).tolist() == [[3.5, 4.0]]
+    assert apply_homography(matrix, np.array([[3.0, 4.0]])).tolist() == [[3.5, 4.0]]
 
 
 @pytest.fixture(scope="module")
@@ -220,7 +225,7 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_icdar_blocks_are_cut_and_laid_on_the_canvas(scenes: Path) -> None:
     task = find_task("icdar-blocks")
-    dataset = open_part(task, task.train, scenes)
+    dataset = DataFolder(scenes).open(task, task.train)
     samples = [dataset[k] for k in range(len(dataset))]
     rngs = [np.random.default_rng(k) for k in range(len(samples))]
     batch = make_batch(task, samples, rngs)
@@ -239,9 +244,9 @@ def test_icdar_blocks_are_cut_and_laid_on_the_canvas(scenes: Path) -> None:
 
 def test_colours_lie_where_the_boxes_say(scenes: Path) -> None:
     """Every word of the tiny scenes is a rectangle of a colour of its own."""
-    dataset = open_part(find_task("icdar-blocks"), find_task("icdar-blocks").test, scenes)
+    dataset = DataFolder(scenes).open(find_task("icdar-blocks"), find_task("icdar-blocks").test)
     for sample in dataset:
-        laid = shown(sample, None)
+        laid = preprocess(sample, None)
         x, y = sample["word_box"][0].reshape(2, 2).mean(0)
         colour = sample.image[int(y), int(x)].astype(int)
         line = laid["steps"] == 1 + int(sample["word_line"][0])
@@ -264,8 +269,8 @@ def test_missing_scenes_are_asked_for(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_lines_of_real_blocks_are_high_enough_to_be_read(tmp_path: Path) -> None:
     task = find_task("icdar-blocks")
     heights = []
-    for sample in open_part(task, task.train, tmp_path):
-        quads = shown(sample, None)["line_quad"]
+    for sample in DataFolder(tmp_path).open(task, task.train):
+        quads = preprocess(sample, None)["line_quad"]
         heights += (quads[:, 3, 1] - quads[:, 0, 1]).tolist()
     low, middle, high = np.percentile(heights, [10, 50, 90])
     assert low > 20 and 40 < middle < 65 and high < 130

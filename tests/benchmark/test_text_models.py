@@ -12,20 +12,19 @@ from safetensors.torch import load_file
 from torch.nn.functional import conv2d
 
 import textblocks_gen
-from benchmark.bench import find_weights, give_encoder, load_model
 from benchmark.data.batches import make_batch
-from benchmark.evaluation.inductive_loop import STOP, run_loop
-from benchmark.models import build_model
+from benchmark.evaluation.inductive_loop import STOP_THRESHOLD, run_loop
 from benchmark.models.block_reader import BlockReader
+from benchmark.models.build import build_model
 from benchmark.models.drn import LAYERS, drn_encoder
 from benchmark.models.layers import BatchNorm, ResidualUnit, grey
 from benchmark.models.line_reader import LineReader
+from benchmark.models.load import find_weights, load_encoder, load_model
 from benchmark.models.reader import PaperReader, text_size
-from benchmark.models.steps import reading_steps
-from benchmark.results.tables import result_label
-from benchmark.tasks import find_task
-from benchmark.training.presets import parse_change, training_for, training_part
-from benchmark.training.run_folder import Config
+from benchmark.models.step_targets import reading_steps
+from benchmark.registry import find_task, find_training
+from benchmark.training.settings import parse_change, training_split
+from commands import own_data
 from icdar_tree import make_tree
 from ivl_shards import UserError, open_dataset
 from textblocks_gen import TextRecipe
@@ -150,10 +149,10 @@ def test_a_stride_is_that_of_a_convolution() -> None:
 def fast_twin() -> BlockReader:
     """The end-to-end model of the preset, with the encoder that it begins with."""
     task = find_task("text-blocks")
-    training = training_for(task, "end-to-end", "fast")
+    training = find_training(task, "end-to-end", "fast")
     model = build_model("end-to-end", task, "fast", training.model)
     assert isinstance(model, BlockReader)
-    give_encoder(model, find_weights(training.encoder))
+    load_encoder(model, find_weights(training.encoder))
     return model
 
 
@@ -165,29 +164,26 @@ def test_the_fast_twin_begins_with_the_line_reader_s_encoder() -> None:
         assert all(torch.equal(value, expected[name]) for name, value in own.state_dict().items())
     assert parameters(model) < 3_000_000
     with pytest.raises(UserError, match="weights of another model"):
-        give_encoder(model, find_weights("coloured-shapes-inductive-fast"))
+        load_encoder(model, find_weights("coloured-shapes-inductive-fast"))
 
 
 def test_the_fast_twin_is_trained_on_up_to_three_lines() -> None:
     task = find_task("text-blocks")
-    twin, inductive = (training_for(task, name, "fast") for name in ("end-to-end", "inductive"))
-    assert training_part(task, twin).counts == (1, 2, 3)
-    assert training_part(task, inductive) == task.train
-    config = Config(task.name, "end-to-end", "fast", 0, twin)
-    result = {"config": config.to_json(), "changes": [], "curve": []}
-    assert result_label(result) == "end-to-end, fast, trained on 1-3"  # what tables say
+    twin, inductive = (find_training(task, name, "fast") for name in ("end-to-end", "inductive"))
+    assert training_split(task, twin).counts == (1, 2, 3)
+    assert training_split(task, inductive) == task.train
 
 
 def test_which_lengths_are_trained_on_can_be_set() -> None:
     toys, icdar = find_task("toy-shapes"), find_task("icdar-blocks")
     for written, counts in (("2", (2,)), ("1,4", (1, 4)), ("1-2", (1, 2))):
         changes = dict([parse_change(f"lengths={written}"), parse_change("samples=30")])
-        part = training_part(toys, training_for(toys, "inductive", "fast", changes))
+        part = training_split(toys, find_training(toys, "inductive", "fast", changes))
         assert (part.counts, part.total) == (counts, 30)
     for task, lengths in ((toys, "some"), (icdar, "1-2")):
-        training = training_for(task, "inductive", "fast", {"lengths": lengths})
+        training = find_training(task, "inductive", "fast", {"lengths": lengths})
         with pytest.raises(UserError, match="list of counts|leave lengths and samples out"):
-            training_part(task, training)
+            training_split(task, training)
 
 
 def test_colours_become_grey() -> None:
@@ -199,7 +195,7 @@ def test_colours_become_grey() -> None:
 
 def test_the_finder_s_normalisations_follow_slowly() -> None:
     task = find_task("text-blocks")
-    model = build_model("inductive", task, "fast", training_for(task, "inductive", "fast").model)
+    model = build_model("inductive", task, "fast", find_training(task, "inductive", "fast").model)
     assert isinstance(model, LineReader)
     pace = {m.momentum for m in model.finder.modules() if isinstance(m, BatchNorm)}
     assert pace == {0.05}
@@ -266,7 +262,7 @@ def test_a_shrunken_paper_model_reads_what_it_was_shown(data: Path) -> None:
     given = reading_steps(batch, every=True)
     with torch.no_grad():
         step = model.eval().step(model.encode(batch.images)[given.steps.sample], given.memory)
-    assert torch.equal(step.stop > STOP, given.steps.last)
+    assert torch.equal(step.stop > STOP_THRESHOLD, given.steps.last)
     left = (~given.steps.last).nonzero().flatten().tolist()
     assert [step.outputs[k] for k in left] == [given.texts[k] for k in left]
     delta, line = step.delta[left], given.target[left] > 0
@@ -306,7 +302,7 @@ def test_the_fast_twin_finds_the_lines_without_a_memory(data: Path) -> None:
     there teaches the attention, too."""
     torch.manual_seed(0)
     _, batch = batch_of(data, [0, 1, 1, 1])
-    model, where = fast_twin(), replace(batch, read=False)
+    model, where = fast_twin(), replace(batch, train_reader=False)
     overfit(model, where, 100, rate=3e-3)
     assert all(p.grad is None for p in model.reader.parameters())
     answers = model.eval().predict(batch.images)
@@ -326,34 +322,43 @@ def test_a_shrunken_end_to_end_paper_model_reads_what_it_was_shown(data: Path) -
     assert model.eval().predict(batch.images) == batch.texts
 
 
-TINY = ["--set", "batch=2", "--threads", "1", "--quiet"]
+TINY = ["--set", "batch_size=2", "--threads", "1", "--quiet"]
 
 
 @pytest.mark.slow
 def test_a_reader_is_trained_and_fine_tuned(run, data: Path, tmp_path: Path) -> None:
-    reader = ["run", "--model", "inductive", "--data", data, *TINY]
+    reader = ["run", "--model", "inductive", *TINY]
+    text, blocks = own_data(data, "text-blocks"), own_data(data, "icdar-blocks")
     first = run(
-        "ivl-bench", *reader, "--task", "text-blocks", "--set", "steps=3", "--set", "words=2"
+        "ivl-bench",
+        *reader,
+        *text,
+        "--task",
+        "text-blocks",
+        "--set",
+        "steps=3",
+        "--set",
+        "word_steps=2",
     )
     assert first.returncode == 0, first.stderr
     for metric in ("word recall", "word precision", "edit distance"):
         assert f"Synthetic Text Blocks: {metric} in %" in first.stdout
     begun = "runs/text-blocks-inductive-fast-seed0"
     same = ["--set", "scales=one", "--set", "step=16", "--set", "synthetic=0"]
-    tune = ["--task", "icdar-blocks", "--set", "steps=1", "--set", "rate=0.0", *same]
-    tune += ["--init", begun]
+    tune = ["--task", "icdar-blocks", "--set", "steps=1", "--set", "learning_rate=0.0", *same]
+    tune += ["--init", begun, *blocks]
     second = run("ivl-bench", *reader, *tune, "--json")
     assert second.returncode == 0, second.stderr
     result = json.loads(second.stdout)[0]
     assert result["config"]["init"].startswith("text-blocks-inductive-fast-seed0 sha256:")
-    assert set(result["evaluation"]["metrics"]) == {"word F", "word precision", "word recall"}
+    assert set(result["metrics"]) == {"word F", "word precision", "word recall"}
     tuned = tmp_path / "runs" / "icdar-blocks-inductive-fast-seed0"
     best, kept = (load_file(tuned / f"{name}.safetensors") for name in ("best", "weights"))
     assert all(torch.equal(best[key], kept[key]) for key in kept)
-    blocks = open_dataset(data / "icdar-blocks-test.h5")
-    scores = result["evaluation"]["metrics"]["word recall"]
-    assert scores["all"]["samples"] == len(blocks)
-    many = np.bincount(blocks.column("counted_lines"))
+    test_set = open_dataset(data / "icdar-blocks-test.h5")
+    scores = result["metrics"]["word recall"]
+    assert scores["all"]["samples"] == len(test_set)
+    many = np.bincount(test_set.column("counted_lines"))
     assert {int(n): s["samples"] for n, s in scores.items() if n.isdecimal()} == {
         n: k for n, k in enumerate(many.tolist()) if k
     }
@@ -364,7 +369,9 @@ def test_a_reader_is_trained_and_fine_tuned(run, data: Path, tmp_path: Path) -> 
         (["--init", f"{begun}/checkpoint.safetensors"], "a checkpoint, not weights"),
         (["--init", begun, "--preset", "paper", "--set", "shrink=16"], "another model"),
     ):
-        bad = run("ivl-bench", *reader, "--task", "icdar-blocks", "--out", "other", *options)
+        bad = run(
+            "ivl-bench", *reader, "--task", "icdar-blocks", "--out", "other", *blocks, *options
+        )
         assert bad.returncode == 2 and says in bad.stderr and bad.stderr.count("\n") == 1
     bad = run(
         "ivl-bench",

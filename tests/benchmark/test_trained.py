@@ -1,15 +1,17 @@
 """The weights that come along do what the tables say, on fresh samples."""
 
-import json
+from dataclasses import replace
 
 import pytest
 import torch
 
-from benchmark.bench import find_weights, load_model, packed_weights
-from benchmark.data.batches import make_batch, open_part
+from benchmark.data.batches import make_batch
+from benchmark.data.datasets import DataFolder
 from benchmark.evaluation.scores import evaluate
+from benchmark.models.load import bundled_weights, find_weights, load_model
+from benchmark.registry import find_task
 from benchmark.results.cards import bundled_cards, card_text, read_card, stored_results
-from benchmark.tasks import Part, find_task
+from benchmark.tasks.task import Split
 from benchmark.training.weights import load_tensors, save_tensors
 from commands import ROOT
 
@@ -18,18 +20,18 @@ CPU = torch.device("cpu")
 
 def scores(name: str, task_name: str, counts: tuple[int, ...], each: int, folder) -> dict:
     task = find_task(task_name)
-    model = load_model(next(p for p in packed_weights() if p.stem == name))[1]
-    dataset = open_part(task, Part("fresh", counts, each * len(counts)), folder)
-    found = evaluate(task, model, dataset, CPU).scores[task.metric]
+    model = load_model(next(p for p in bundled_weights() if p.stem == name))[1]
+    dataset = DataFolder(folder).open(task, Split("fresh", counts, each * len(counts)))
+    found = evaluate(task, model, dataset, CPU).scores[task.metric.name]
     return {n: s.value for n, s in found.items()}
 
 
 def test_weights_are_small() -> None:
-    assert {p.stem for p in packed_weights()} >= {
+    assert {p.stem for p in bundled_weights()} >= {
         "toy-shapes-inductive-fast",
         "coloured-shapes-inductive-fast",
     }
-    assert all(p.stat().st_size <= 12e6 for p in packed_weights())
+    assert all(p.stat().st_size <= 12e6 for p in bundled_weights())
 
 
 def rows(card: str) -> dict[str, str]:
@@ -40,18 +42,18 @@ def rows(card: str) -> dict[str, str]:
 
 def test_every_file_has_a_card() -> None:
     cards = bundled_cards()
-    assert [card.name for card in cards] == [path.stem for path in packed_weights()]
+    assert [card.name for card in cards] == [path.stem for path in bundled_weights()]
     for card in cards:
         text = card_text(card)
         facts, training = rows(text), card.config.training
-        assert f"{training.steps:,} steps of {training.batch} samples" in facts["Training"]
+        assert f"{training.steps:,} steps of {training.batch_size} samples" in facts["Training"]
         assert float(facts["Hours"].split(",")[0]) > 0
         assert "CPU" in facts["Machine"] or not card.results
         for name in ("Data", "Terms"):
             assert not facts[name].startswith("not stated"), f"{card.name}: trained/notes.toml"
         assert card.notes.about and card.notes.limits, f"{card.name}: trained/notes.toml"
         assert "# Limits\n\n- " in text
-        has_scores = f"| {card.task.metric} | " in text
+        has_scores = f"| {card.task.metric.name} | " in text
         assert has_scores or "No result of these weights is stored." in text
 
 
@@ -65,10 +67,10 @@ def test_scores_of_another_training_are_not_on_a_card() -> None:
     path = find_weights("toy-shapes-inductive-fast")
     results = stored_results(ROOT / "results")
     card = read_card(path, results)
-    own = next(result for result in card.results if "curve" in result)
-    later = {**own, "training_seconds": own["training_seconds"] + 60}
-    shorter = json.loads(json.dumps(own))
-    shorter["config"]["training"]["steps"] = 500
+    own = next(result for result in card.results if result.curve)
+    later = replace(own, training_seconds=own.training_seconds + 60)
+    training = replace(own.config.training, steps=500)
+    shorter = replace(own, config=replace(own.config, training=training))
     text = card_text(read_card(path, [later, shorter]))
     assert "No result of these weights is stored." in text
     assert "not stated by the weights" in rows(text)["Machine"]
@@ -85,7 +87,7 @@ def test_a_card_of_weights_that_say_little(tmp_path) -> None:
 
 def test_a_card_says_where_weights_were_trained(tmp_path) -> None:
     tensors, about = load_tensors(find_weights("toy-shapes-inductive-fast"))
-    about["surroundings"] = {"machine": "abacus, 8 CPU cores", "threads": 8}
+    about["environment"] = {"machine": "abacus, 8 CPU cores", "threads": 8}
     save_tensors(tmp_path / "mine.safetensors", tensors, about)
     facts = rows(card_text(read_card(tmp_path / "mine.safetensors")))
     assert facts["Machine"] == "abacus, 8 CPU cores, 8 threads"
@@ -112,8 +114,8 @@ def test_an_end_to_end_reader_reads_as_many_lines_as_it_was_trained_on(tmp_path)
 
 def test_an_image_alone_is_read_as_among_others(tmp_path) -> None:
     task = find_task("toy-shapes")
-    model = load_model(next(p for p in packed_weights() if "toy-shapes-ind" in p.stem))[1].eval()
-    dataset = open_part(task, Part("fresh", (6,), 8), tmp_path)
+    model = load_model(next(p for p in bundled_weights() if "toy-shapes-ind" in p.stem))[1].eval()
+    dataset = DataFolder(tmp_path).open(task, Split("fresh", (6,), 8))
     batch = make_batch(task, list(dataset), [])
     alone = [model.predict(batch.images[k : k + 1])[0] for k in range(8)]
     assert alone == model.predict(batch.images)

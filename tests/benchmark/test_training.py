@@ -12,26 +12,28 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from benchmark.data.batches import (
-    TrainingSet,
-    make_batch,
-    open_part,
-    split_validation,
-    training_batches,
-)
-from benchmark.models import build_model
+from benchmark.data.batches import Share, TrainingSet, make_batch, training_batches
+from benchmark.data.datasets import DataFolder, split_validation
+from benchmark.models.build import build_model
 from benchmark.models.counter import FastCounter, PaperCounter
-from benchmark.tasks import Part, find_task
-from benchmark.training.loop import State, knows_bfloat16, make_optimiser, one_step, rate_share
-from benchmark.training.presets import Training, change, training_for
+from benchmark.registry import find_task, find_training
+from benchmark.tasks.task import Split
+from benchmark.training.checkpoints import State
+from benchmark.training.loop import (
+    learning_rate_factor,
+    make_optimizer,
+    one_step,
+    supports_bfloat16,
+)
+from benchmark.training.settings import Training, change_training
 from benchmark.training.weights import load_tensors
-from commands import hear_ctrl_c, tool
+from commands import hear_ctrl_c, own_data, tool
 from ivl_shards import UserError, open_dataset
 from shapes_gen import ColouredRecipe, ToyRecipe, generate
 
 torch.set_num_threads(1)  # the models are tiny: more only wait for each other
 
-TINY = ["--set", "batch=4", "--set", "width=8", "--quiet", "--threads", "1"]
+TINY = ["--set", "batch_size=4", "--set", "width=8", "--quiet", "--threads", "1"]
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +65,7 @@ def counting(data: Path, out: Path, steps: int, *more: object) -> list[object]:
         "inductive",
         "--task",
         "coloured-shapes",
-        "--data",
-        data,
+        *own_data(data, "coloured-shapes"),
         "--out",
         out,
         "--set",
@@ -147,7 +148,7 @@ def test_a_fast_reader_learns(data: Path) -> None:
     """That it reads without error once it has learnt is tested with the weights that come along."""
     torch.manual_seed(0)
     task, batch = batch_of("toy-shapes", data, [0, 1])
-    model = build_model("inductive", task, "fast", training_for(task, "inductive", "fast").model)
+    model = build_model("inductive", task, "fast", find_training(task, "inductive", "fast").model)
     seen = overfitted(model, batch, 120, rate=1e-2)
     assert seen[-1] < 0.2 * seen[0]
 
@@ -215,12 +216,11 @@ def test_two_processes_are_as_one(data: Path, tmp_path: Path) -> None:
         "inductive",
         "--task",
         "coloured-shapes",
-        "--data",
-        data,
+        *own_data(data, "coloured-shapes"),
         "--set",
         "steps=6",
         "--set",
-        "batch=4",
+        "batch_size=4",
         "--threads",
         "1",
         "--quiet",
@@ -246,12 +246,11 @@ def test_batches_are_normalised_over_all_processes(
         task,
         "--preset",
         preset,
-        "--data",
-        data,
+        *own_data(data, task),
         "--set",
         "steps=3",
         "--set",
-        "batch=4",
+        "batch_size=4",
         "--threads",
         "1",
         "--quiet",
@@ -275,12 +274,11 @@ def test_two_processes_are_as_one_in_bfloat16_too(data: Path, tmp_path: Path) ->
         "coloured-shapes",
         "--preset",
         "paper",
-        "--data",
-        data,
+        *own_data(data, "coloured-shapes"),
         "--set",
         "steps=2",
         "--set",
-        "batch=4",
+        "batch_size=4",
         "--set",
         "precision=bfloat16",
         "--threads",
@@ -295,9 +293,10 @@ def test_two_processes_are_as_one_in_bfloat16_too(data: Path, tmp_path: Path) ->
 def test_processes_share_a_batch_without_loss(data: Path) -> None:
     task = find_task("coloured-shapes")
     dataset = open_dataset(data / "coloured-shapes-train.h5")
-    whole = next(iter(training_batches(task, TrainingSet(dataset), 0, 4, range(7, 8), 0, 1, False)))
+    training, step = Training(10, 4, augment=False), range(7, 8)
+    whole = next(iter(training_batches(task, TrainingSet(dataset), training, 0, step)))
     halves = [
-        next(iter(training_batches(task, TrainingSet(dataset), 0, 4, range(7, 8), r, 2, False)))
+        next(iter(training_batches(task, TrainingSet(dataset), training, 0, step, Share(r, 2))))
         for r in (0, 1)
     ]
     for k in range(4):
@@ -311,9 +310,9 @@ def test_an_epoch_has_every_sample_once(data: Path) -> None:
     orders = []
     for epoch in (0, 1):
         steps = range(epoch * 10, epoch * 10 + 10)
-        seen = [
-            b.images for b in training_batches(task, TrainingSet(dataset), 3, 4, steps, 0, 1, False)
-        ]
+        training = Training(20, 4, augment=False)
+        batches = training_batches(task, TrainingSet(dataset), training, 3, steps)
+        seen = [batch.images for batch in batches]
         orders.append([hash(image.numpy().tobytes()) for image in torch.cat(seen)])
         assert len(set(orders[-1])) == 40
     assert sorted(orders[0]) == sorted(orders[1]) and orders[0] != orders[1]
@@ -321,7 +320,7 @@ def test_an_epoch_has_every_sample_once(data: Path) -> None:
 
 def test_validation_samples_are_not_trained_on(data: Path) -> None:
     task = find_task("coloured-shapes")
-    dataset = open_part(task, task.train, data)
+    dataset = open_dataset(data / "coloured-shapes-train.h5")
     kept, held = split_validation(task, dataset)
     assert len(held) == 2 and len(kept) + len(held) == len(dataset)
     digests = {bytes(d) for d in kept.column("digest")}
@@ -329,29 +328,31 @@ def test_validation_samples_are_not_trained_on(data: Path) -> None:
 
 
 def test_missing_data_is_made_and_is_there_the_next_time(tmp_path: Path) -> None:
-    task, part = find_task("toy-shapes"), Part("test", (1, 2), 4)
-    made = open_part(task, part, tmp_path)
+    task, part = find_task("toy-shapes"), Split("test", (1, 2), 4)
+    made = DataFolder(tmp_path).open(task, part)
     assert [p.name for p in tmp_path.iterdir()] == ["toy-shapes-test-1-2-4.h5"]
     changed = made.path.stat().st_mtime_ns
-    assert open_part(task, part, tmp_path).path.stat().st_mtime_ns == changed
+    assert DataFolder(tmp_path).open(task, part).path.stat().st_mtime_ns == changed
 
 
 def test_options_can_be_changed_but_not_to_nonsense() -> None:
     training = Training(10, 4)
-    assert change(training, {"rate": 1, "width": 8}) == Training(
-        10, 4, rate=1.0, model={"width": 8}
+    assert change_training(training, {"learning_rate": 1, "width": 8}) == Training(
+        10, 4, learning_rate=1.0, model={"width": 8}
     )
-    for wrong in ({"steps": "many"}, {"steps": 0}, {"optimiser": "sgd"}, {"precision": "int8"}):
+    for wrong in ({"steps": "many"}, {"steps": 0}, {"optimizer": "sgd"}, {"precision": "int8"}):
         with pytest.raises(UserError):
-            change(training, wrong)
+            change_training(training, wrong)
 
 
 def test_the_rate_rises_and_falls() -> None:
-    training = Training(100, 4, warm_up=0.2)
-    shares = [rate_share(training, step) for step in range(100)]
+    training = Training(100, 4, warmup=0.2)
+    shares = [learning_rate_factor(training, step) for step in range(100)]
     assert shares.index(max(shares)) == 20 and max(shares) == 1
     assert 0 < shares[0] < 0.1 and 0 <= shares[-1] < 0.01
-    assert {rate_share(Training(100, 4, optimiser="adadelta"), step) for step in (0, 99)} == {1.0}
+    assert {
+        learning_rate_factor(Training(100, 4, optimizer="adadelta"), step) for step in (0, 99)
+    } == {1.0}
 
 
 @pytest.mark.parametrize("able", [True, False])
@@ -364,9 +365,9 @@ def test_bfloat16_is_chosen_where_the_machine_knows_it(
     seen = []
     hook = lambda _, inputs, output: seen.append(output.dtype)  # noqa: E731
     model.join.register_forward_hook(hook)
-    state = State(model, make_optimiser(Training(1, 2), model), None)
+    state = State(model, make_optimizer(Training(1, 2), model), None)
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": able})
-    knows_bfloat16.cache_clear()
+    supports_bfloat16.cache_clear()
     one_step(Training(1, 2, precision="auto"), state, model.loss, batch)
-    knows_bfloat16.cache_clear()
+    supports_bfloat16.cache_clear()
     assert seen == [torch.bfloat16 if able else torch.float32]

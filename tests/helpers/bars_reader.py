@@ -2,7 +2,8 @@
 
 import torch
 
-from benchmark.models import InductiveModel, Step
+from benchmark.models.contract import InductiveModel
+from benchmark.models.step import Step
 
 
 class Bars(InductiveModel):

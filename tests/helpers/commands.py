@@ -16,6 +16,12 @@ def tool(name: str) -> str:
     return str(Path(sys.executable).with_name(name))
 
 
+def own_data(folder: Path, task: str) -> list[str]:
+    """Return the options of `ivl-bench run` for small datasets that are not the task's own."""
+    train, test = (str(folder / f"{task}-{split}.h5") for split in ("train", "test"))
+    return ["--data", str(folder), "--train", train, "--test", test]
+
+
 def assert_one_line(result: subprocess.CompletedProcess[str], code: int, *words: str) -> None:
     """One line on stderr that has these words, nothing on stdout, and this exit code."""
     assert result.returncode == code, result.stderr

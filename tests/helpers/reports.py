@@ -7,11 +7,10 @@ from typing import Any
 
 import torch
 
-from benchmark.bench import run_one
 from benchmark.evaluation.decoding import Decoding
+from benchmark.registry import find_task, find_training
 from benchmark.results.report import find_entries, write_page
-from benchmark.tasks import find_task
-from benchmark.training.presets import training_for
+from benchmark.run import run_one
 from benchmark.training.processes import join_processes
 from benchmark.training.run_folder import Config
 from shapes_gen import ColouredRecipe, ToyRecipe, generate
@@ -39,7 +38,7 @@ def make_runs(folder: Path) -> Path:
         ("toy-shapes", "inductive"),
         ("toy-shapes", "threes:Same"),
     ):
-        training = training_for(find_task(task), model, "fast", {"steps": 2, "batch": 2})
+        training = find_training(find_task(task), model, "fast", {"steps": 2, "batch": 2})
         config = Config(task, model, "fast", 0, training)
         with join_processes("cpu") as one:
             run_one(

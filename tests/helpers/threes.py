@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from benchmark.models import InductiveModel, Model, Step
+from benchmark.models.contract import InductiveModel, Model
+from benchmark.models.step import Step
 
 
 class OneWeight(Model):

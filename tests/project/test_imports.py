@@ -29,9 +29,6 @@ ALLOWED = {
     "textblocks_gen": {"fonts", "ivl_shards"},
 }
 
-LAZY_CYCLES = {"benchmark.models.contract": {"benchmark.evaluation.inductive_loop"}}
-"""Imports inside functions that close a cycle, by module: to be removed, never to be added to."""
-
 
 def modules(package: str) -> dict[str, Path]:
     """Return the files of a package by module name."""
@@ -84,7 +81,7 @@ def graph_of(package: str) -> dict[str, set[str]]:
         # In `from a import b`, b is a module of a or a name in it.
         wanted = imports(parsed(path))
         needed = {each if each in found else each.rpartition(".")[0] for each in wanted}
-        graph[name] = needed & found.keys() - {name} - LAZY_CYCLES.get(name, set())
+        graph[name] = needed & found.keys() - {name}
     return graph
 
 

@@ -1,16 +1,17 @@
-"""Page: all of a report as one file that needs nothing else."""
+"""The report page: one HTML file that needs nothing else."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmark.registry import TASKS
 from benchmark.results.report.entries import Entry
-from benchmark.results.report.player import task_player
-from benchmark.results.report.tables import Table, line_hues, table_json, task_tables
+from benchmark.results.report.player import Playback, task_player
+from benchmark.results.report.tables import Table, row_hues, table_json, task_tables
 from benchmark.results.report.template import fill_template
 from benchmark.results.tables import paper_source
-from benchmark.tasks import TASKS, Task
+from benchmark.tasks.task import ReadingTask, Task
 from ivl_shards import UserError
 from ivl_shards.disk import write_whole
 from ivl_shards.generation.recipe import format_counts
@@ -21,21 +22,18 @@ def write_page(
     entries: Sequence[Entry],
     unfinished: Sequence[str],
     out: Path,
-    data: Path,
-    samples: int,
+    playback: Playback,
     report: Report = no_report,
-    named: Collection[str] = (),
 ) -> None:
-    """Write the page; `samples` are played for each inductive run. Models of third parties are
-    played if they are `named`: see `benchmark.bench.load_model`."""
+    """Write the report as one page."""
     if not out.parent.is_dir() or out.is_dir():
         raise UserError(f"{out}: cannot be written: give --out a file in a folder that exists")
     report(0)
-    shown = [task for task in TASKS.values() if any(e.task is task for e in entries)]
+    shown = [task for task in TASKS.values() if any(e.task.name == task.name for e in entries)]
     tasks = []
     for task in shown:
-        own = [entry for entry in entries if entry.task is task]
-        player = task_player(task, own, data, samples, report, named)
+        own = [entry for entry in entries if entry.task.name == task.name]
+        player = task_player(task, own, playback, report)
         tasks.append({**_task_json(task, own), "player": player})
     values = {
         "source": paper_source(),
@@ -52,8 +50,8 @@ def _task_json(task: Task, entries: Sequence[Entry]) -> dict[str, Any]:
         "name": task.name,
         "title": task.title,
         "kind": task.kind,
-        "counted": task.counted,
-        "symbols": task.symbols,
+        "unit": task.unit,
+        "symbols": task.alphabet_note if isinstance(task, ReadingTask) else "",
         "trained": [min(task.train.counts), max(task.train.counts)],
         "trained_on": format_counts(task.train.counts).replace("-", "–"),
         "tables": [table_json(task, table) for table in tables],
@@ -63,40 +61,40 @@ def _task_json(task: Task, entries: Sequence[Entry]) -> dict[str, Any]:
 
 
 def _curves(table: Table) -> list[dict[str, Any]]:
-    """Training curves in the hues of the table."""
+    """Return the training curves in the hues of the table."""
     return [
         {
-            "name": entry.name,
-            "label": f"{entry.label}, seed {entry.result['config']['seed']}",
+            "name": result.config.name if result.config else result.label,
+            "label": f"{result.label}, seed {result.seed}",
+            "trial": row.is_trial,
             "hue": hue,
-            "loss": _points(entry.result["curve"], "loss"),
-            "validation": _points(entry.result["curve"], "validation"),
+            "loss": _points(result.curve, "loss"),
+            "validation": _points(result.curve, "validation"),
         }
-        for line, hue in zip(table.lines, line_hues(table.lines), strict=True)
-        for entry in line.entries
-        if entry.result.get("curve")
+        for row, hue in zip(table.rows, row_hues(table.rows), strict=True)
+        for result in row.results
+        if result.curve
     ]
 
 
-def _points(curve: list[dict[str, float]], name: str) -> list[tuple[float, float]]:
-    """Steps and losses; a training that went astray may hold what is no number."""
+def _points(curve: Sequence[dict[str, float]], name: str) -> list[tuple[float, float]]:
+    """Return steps and losses; those of a diverged training may not be numbers."""
     return [(p["step"], p[name]) for p in curve if name in p and math.isfinite(p[name])]
 
 
 def _about(entry: Entry) -> dict[str, Any]:
-    """What there is to know of a run besides its scores."""
-    result, config = entry.result, entry.config
-    around = result.get("surroundings", {})
-    seconds = result.get("training_seconds")
+    """Return the facts about a run besides its scores."""
+    result = entry.result
+    config, seconds = result.config, result.training_seconds
     return {
         "run": entry.name,
         "model": entry.label,
         "seed": config.seed if config else None,
         "steps": config.training.steps if config else None,
-        "batch": config.training.batch if config else None,
-        "parameters": result.get("parameters"),
+        "batch": config.training.batch_size if config else None,
+        "parameters": result.parameters,
         "minutes": None if seconds is None else round(seconds / 60, 1),
-        "machine": f"{around.get('machine', '')}, {around.get('threads', '?')} threads",
-        "commit": around.get("commit") or "",
-        "test": entry.tested_on[:12],
+        "machine": result.machine,
+        "commit": result.environment.get("commit") or "",
+        "test": result.test_data[:12],
     }

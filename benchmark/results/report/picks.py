@@ -1,32 +1,32 @@
-"""Picks: which test samples are worth looking at."""
+"""Picks: the test samples that the report plays."""
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
+from benchmark.results.result import Result
 from ivl_shards.format.schema import Array
 
 # Of the samples that are shown, at most this share are failures, if anything was right.
 _FAILURES = 2 / 3
 
 
-def pick_rows(evaluation: dict[str, Any], lengths: Array, most: int) -> list[int]:
-    """Rows of the test set, failures first, of as many lengths as there is room for."""
-    wrong = [row for row, *_ in evaluation["wrong"]]
-    right = right_rows(wrong, evaluation["wrong_in_all"], len(lengths))
+def pick_rows(result: Result, lengths: Array, most: int) -> list[int]:
+    """Return rows of the test set, failures first, of as many lengths as possible."""
+    wrong = [row for row, *_ in result.wrong]
+    right = right_rows(wrong, result.wrong_total, len(lengths))
     failures = max(round(most * _FAILURES), most - len(right))
     picked = spread(wrong, lengths, failures)
     return picked + spread(right, lengths, most - len(picked))
 
 
-def right_rows(wrong: Sequence[int], wrong_in_all: int, total: int) -> list[int]:
+def right_rows(wrong: Sequence[int], wrong_total: int, total: int) -> list[int]:
     """Rows that are known to be right: a result lists the first wrong ones, in order, so
     beyond its last nothing is known unless it lists them all.
 
     >>> right_rows([1, 3], 2, 6), right_rows([1, 3], 9, 6)
     ([0, 2, 4, 5], [0, 2])
     """
-    known = total if wrong_in_all == len(wrong) else wrong[-1]
+    known = total if wrong_total == len(wrong) else wrong[-1]
     return sorted(set(range(known)) - set(wrong))
 
 

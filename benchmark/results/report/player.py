@@ -10,16 +10,17 @@ import cv2
 import torch
 from torch import Tensor
 
-from benchmark.bench import load_model
-from benchmark.data.batches import data_file, image_batch, make_batch, open_part
-from benchmark.evaluation.metrics import edits
-from benchmark.evaluation.scores import answers_to, block_text, true_answer
-from benchmark.models import InductiveModel, Model
+from benchmark.data.batches import image_batch, make_batch
+from benchmark.data.datasets import DataFolder
+from benchmark.evaluation.metrics import Prediction, block_text, edits
+from benchmark.evaluation.scores import predict
+from benchmark.models.contract import InductiveModel, Model
+from benchmark.models.load import load_model
 from benchmark.reading.pages import read_page
 from benchmark.results.report.entries import Entry
 from benchmark.results.report.picks import pick_rows
-from benchmark.results.report.recording import Recording, map_sheet, record_loop, shrink
-from benchmark.tasks import Answer, Task
+from benchmark.results.report.recording import map_sheet, record_loop, shrink
+from benchmark.tasks.task import ReadingTask, Task
 from ivl_shards import Sample, UserError
 from ivl_shards.format.pictures import png
 from ivl_shards.format.reader import Dataset
@@ -34,8 +35,20 @@ _CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True)
+class Playback:
+    """What the report plays step by step."""
+
+    data: Path
+    """Folder of the datasets; a run whose test set it lacks is not played."""
+    samples: int = 6
+    """Test images for each inductive run."""
+    named: Collection[str] = ()
+    """Models of third parties whose code may be imported: see `benchmark.models.load`."""
+
+
+@dataclass(frozen=True)
 class Loaded:
-    """A run with its model, ready to be asked."""
+    """A run with its trained model."""
 
     entry: Entry
     model: Model
@@ -44,13 +57,11 @@ class Loaded:
 def task_player(
     task: Task,
     entries: Sequence[Entry],
-    data: Path,
-    samples: int,
+    playback: Playback,
     report: Report = no_report,
-    named: Collection[str] = (),
 ) -> dict[str, Any]:
-    """What the page plays for a task, and why it plays no more than that."""
-    loaded, absent = _load_all(task, entries, data, named)
+    """Return what the page plays for a task, and why it does not play the rest."""
+    loaded, absent = _load_all(task, entries, playback)
     inductive = [run for run in loaded if isinstance(run.model, InductiveModel)]
     others = {
         run.entry.label: run
@@ -61,42 +72,43 @@ def task_player(
     if not inductive:
         absent.append("There is no inductive run to be played.")
         return {"runs": [], "absent": absent}
-    dataset = open_part(task, task.test, data)
+    dataset = DataFolder(playback.data).open_existing(task, task.test)
     runs = []
     for run in inductive:
-        runs.append(_run_json(task, run, list(others.values())[::-1], dataset, samples))
+        runs.append(_run_json(task, run, list(others.values())[::-1], dataset, playback.samples))
         report(1)
     return {"runs": runs, "absent": absent}
 
 
 def _load_all(
-    task: Task, entries: Sequence[Entry], data: Path, named: Collection[str]
+    task: Task, entries: Sequence[Entry], playback: Playback
 ) -> tuple[list[Loaded], list[str]]:
     loaded, absent = [], []
     for entry in entries:
-        if entry.config is None:
+        if entry.result.config is None:
             continue
         try:
-            loaded.append(Loaded(entry, _load(task, entry, data, named)))
+            loaded.append(Loaded(entry, _load(task, entry, playback)))
         except UserError as error:
             absent.append(f"{entry.name} is not played: {error}")
     return loaded, absent
 
 
-def _load(task: Task, entry: Entry, data: Path, named: Collection[str]) -> Model:
-    """The model of a run that can be asked about the test set it was scored on."""
+def _load(task: Task, entry: Entry, playback: Playback) -> Model:
+    """Return the model of a run whose test set is at hand."""
+    folder, data = DataFolder(playback.data), playback.data
     if entry.weights is None:
         raise UserError("a result without its run's folder, which has the weights")
-    if not data_file(task, task.test, data).exists():
+    if not folder.path(task, task.test).exists():
         raise UserError(f"its test set is not in {data}: see --data")
-    test = open_part(task, task.test, data)
-    wrong = entry.result["evaluation"]["wrong"]
-    if test.attributes["content_sha256"] != entry.tested_on or (
+    test = folder.open_existing(task, task.test)
+    wrong, config = entry.result.wrong, entry.result.config
+    if test.attributes["content_sha256"] != entry.result.test_data or (
         wrong and wrong[-1][0] >= len(test)
     ):
         raise UserError(f"it was scored on another test set than the one in {data}")
-    config, model = load_model(entry.weights, named)
-    if entry.config is None or config.task != task.name or config.model != entry.config.model:
+    trained, model = load_model(entry.weights, playback.named)
+    if config is None or trained.task != task.name or trained.model != config.model:
         raise UserError("its weights are of another model than its result")
     return model.eval()
 
@@ -104,12 +116,12 @@ def _load(task: Task, entry: Entry, data: Path, named: Collection[str]) -> Model
 def _run_json(
     task: Task, run: Loaded, others: list[Loaded], dataset: Dataset, samples: int
 ) -> dict[str, Any]:
-    evaluation = run.entry.result["evaluation"]
-    wrong = {row for row, *_ in evaluation["wrong"]}
+    result = run.entry.result
+    wrong = {row for row, *_ in result.wrong}
     played = [
         # A model may answer otherwise when it sees an image alone: then the page says so.
         {**_sample_json(task, run, others, dataset[row], row), "scored_right": row not in wrong}
-        for row in pick_rows(evaluation, dataset.lengths, samples)
+        for row in pick_rows(result, dataset.lengths, samples)
     ]
     # Sorting is stable: failures stay in their order, and so do successes.
     played.sort(key=lambda sample: sample["answers"][0]["right"])
@@ -120,12 +132,12 @@ def _sample_json(
     task: Task, run: Loaded, others: list[Loaded], sample: Sample, row: int
 ) -> dict[str, Any]:
     assert isinstance(run.model, InductiveModel)
-    images, said = _shown(task, run.model, sample)
+    images, read = _model_input(task, run.model, sample)
     recording = record_loop(run.model, images, sample.length)
-    truth = true_answer(task, sample)
+    truth = task.truth(sample)
     with torch.no_grad():
-        answers = [(o.entry.label, answers_to(task, o.model, [sample], _CPU)[0]) for o in others]
-    own = (run.entry.label, _answer(task, recording) if said is None else said)
+        answers = [(o.entry.label, predict(task, o.model, [sample], _CPU)[0]) for o in others]
+    own = (run.entry.label, task.prediction(recording.outputs) if read is None else read)
     return {
         "row": row,
         "length": sample.length,
@@ -140,20 +152,18 @@ def _sample_json(
     }
 
 
-def _shown(task: Task, model: InductiveModel, sample: Sample) -> tuple[Tensor, Answer | None]:
-    """The image (1, C, H, W) to watch a model at; where it sees several sizes, the one that it
-    reads best, and the lines of it that count."""
-    if not task.zooms or task.page is None:
+def _model_input(
+    task: Task, model: InductiveModel, sample: Sample
+) -> tuple[Tensor, Prediction | None]:
+    """Return the image (1, C, H, W) that a model sees; of several scales, the one that it reads
+    best, with the lines read at all of them."""
+    if not isinstance(task, ReadingTask) or not task.test_scales or task.letterbox is None:
         return make_batch(task, [sample], []).images, None
-    best = read_page(model, sample.image, task.page, task.zooms)
+    best = read_page(model, sample.image, task.letterbox, task.test_scales)
     return image_batch(best.view.pixels[None]), [*best.texts]
 
 
-def _answer(task: Task, recording: Recording) -> Answer:
-    return len(recording.outputs) if task.kind == "counting" else recording.outputs
-
-
-def _answer_json(who: str, answer: Answer, truth: Answer) -> dict[str, Any]:
+def _answer_json(who: str, answer: Prediction, truth: Prediction) -> dict[str, Any]:
     said, wanted = block_text(answer), block_text(truth)
     return {
         "who": who,
@@ -163,7 +173,7 @@ def _answer_json(who: str, answer: Answer, truth: Answer) -> dict[str, Any]:
     }
 
 
-def _shorten(answer: Answer, truth: Answer) -> Answer:
+def _shorten(answer: Prediction, truth: Prediction) -> Prediction:
     """An answer that can be shown: models that are not trained may go on for ever."""
     if not isinstance(answer, list) or not isinstance(truth, list):
         return answer

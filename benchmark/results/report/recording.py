@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from benchmark.evaluation.inductive_loop import run_loop, step_limit
-from benchmark.models import InductiveModel, Step
+from benchmark.models.contract import InductiveModel
+from benchmark.models.step import Step
 from ivl_shards.format.schema import Array
 
 # Maps are shown small: no side of them is longer than this.

@@ -1,16 +1,15 @@
-"""Planes counted in training images that a shorter training did not see.
+"""Count planes in training images that were held out of a shorter training.
 
-DOTA_ROOT=/data/dota .venv/bin/python perf/held_out.py --out a
-DOTA_ROOT=/data/dota .venv/bin/python perf/held_out.py --out b --set step=6 --set decay=0.1
-DOTA_ROOT=/data/dota .venv/bin/python perf/held_out.py --out c --fold 1
+DOTA_ROOT=/data/dota .venv/bin/python experiments/planes_validation.py --out a
+DOTA_ROOT=/data/dota .venv/bin/python experiments/planes_validation.py --out b --set step=6
+DOTA_ROOT=/data/dota .venv/bin/python experiments/planes_validation.py --out c --fold 1
 
-What is decided about the counter of planes (its encoder, its limits, what is done to its crops) is
-decided here and not on the test set. A fifth of the 100 training images, another one for each
-fold, is held apart, crops of the others with three to five planes are trained on, and crops of the
-held ones with three to ten are counted. A peak is none if it is lower than a share of the lowest
-that was counted, or than a least height; where five were counted both may be others. Several
-are tried, with crops seen in one scale and in three. The same seeds give the same figures on
-one machine.
+Choices about the plane counter (encoder, thresholds, augmentation) are made here, not on the test
+set. A fifth of the 100 training images, another one for each fold, is held out; crops of the others
+with three to five planes are trained on, and crops of the held-out images with three to ten planes
+are counted. A peak is ignored if it is lower than a fraction of the lowest counted one, or than a
+threshold; beyond five counted planes both may differ. Several pairs are tried, at one scale and at
+three. The same seeds give the same figures on one machine.
 """
 
 from itertools import product
@@ -21,15 +20,17 @@ import click
 import numpy as np
 import torch
 
-from benchmark.data.batches import make_batch, open_part
+from benchmark.data.batches import make_batch
+from benchmark.data.datasets import DataFolder
 from benchmark.evaluation.scores import evaluate
-from benchmark.models import build_model
+from benchmark.models.build import build_model
 from benchmark.models.photo_counter import PhotoCounter
+from benchmark.registry import find_training
 from benchmark.tasks.dota_planes import DOTA_PLANES, find_images
-from benchmark.training.loop import train, trained_weights
-from benchmark.training.presets import parse_change, training_for
+from benchmark.training.loop import TrainingRun, train, trained_weights
 from benchmark.training.processes import Processes
-from benchmark.training.run_folder import Config, open_folder
+from benchmark.training.run_folder import Config, hold_folder
+from benchmark.training.settings import parse_change
 from dota_crops import DotaRecipe, generate
 from ivl_shards import open_dataset
 from ivl_shards.format.reader import Dataset
@@ -60,8 +61,8 @@ def crops_to_count(data: Path) -> Dataset:
     return open_dataset(path)
 
 
-def apart(crops: Dataset, images: Array, within: bool) -> Dataset:
-    """The crops of these images, or those of all others."""
+def select(crops: Dataset, images: Array, within: bool) -> Dataset:
+    """Return the crops of these images, or those of all others."""
     return crops[np.flatnonzero(np.isin(crops.column("source_image"), images) == within)]
 
 
@@ -89,19 +90,18 @@ def main(steps: int, changes: tuple[str, ...], fold: int, seed: int, data: Path,
     """Train without the held images, count in them, print."""
     given = {"steps": steps, **dict(parse_change(text) for text in changes)}
     task = DOTA_PLANES
-    training = training_for(task, "inductive", "fast", given)
-    crops = open_part(task, task.train, data)
+    training = find_training(task, "inductive", "fast", given)
+    crops = DataFolder(data).open(task, task.train)
     names = np.random.default_rng(0).permutation(np.unique(crops.column("source_image")))
     images = names[fold::FOLDS]
-    dataset, held = apart(crops, images, False), apart(crops_to_count(data), images, True)
+    dataset, held = select(crops, images, False), select(crops_to_count(data), images, True)
     torch.manual_seed(seed)
     model = cast(PhotoCounter, build_model("inductive", task, "fast", training.model))
     config = Config(task.name, "inductive", "fast", seed, training)
-    folder = open_folder(out, config)
-    alone = Processes(0, 1, torch.device("cpu"))
-    with show_progress(training.steps * training.batch, quiet=False) as report:
-        state = train(config, task, model, dataset, folder, alone, 60, report)
-    model.load_state_dict(trained_weights(training, state, folder))
+    alone, total = Processes(0, 1, torch.device("cpu")), training.steps * training.batch_size
+    with hold_folder(out, config) as folder, show_progress(total, quiet=False) as report:
+        state = train(TrainingRun(config, task, dataset, None, folder, alone, 60), model, report)
+        model.load_state_dict(trained_weights(training, state, folder))
     said = " ".join(changes) or "as it is"
     print(f"{said}: fold {fold}, {steps} steps, {state.seconds / 60:.1f} minutes")
     trained = held.column("object_count") <= 5
@@ -113,7 +113,7 @@ def main(steps: int, changes: tuple[str, ...], fold: int, seed: int, data: Path,
     )
     for model.scales, model.limits in product(SCALES, LIMITS):
         found = evaluate(task, model, held, torch.device("cpu"))
-        counts = np.array([[answer, truth] for _, answer, truth in found.answers])
+        counts = np.array([[each.prediction, each.truth] for each in found.predictions])
         right, few = counts[:, 0] == counts[:, 1], counts[:, 0] < counts[:, 1]
         sources = held.column("source_image")
         by_image = np.mean([right[sources == name].mean() for name in np.unique(sources)])

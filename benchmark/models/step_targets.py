@@ -1,4 +1,4 @@
-"""Steps: one-step training samples (x, y_t, m_t, m_{t+1}) out of whole samples."""
+"""Step targets: single training steps (x, y_t, m_t, m_{t+1}) out of whole samples."""
 
 from dataclasses import dataclass
 

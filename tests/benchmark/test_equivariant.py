@@ -5,15 +5,15 @@ import torch
 from torch.nn.functional import pixel_shuffle, pixel_unshuffle, relu
 
 from benchmark.models.equivariant import (
+    EQUIVARIANT,
     FOLDED,
     PLAIN,
-    TURNED,
     WAYS,
+    EquivariantConv,
+    EquivariantNorm,
+    EquivariantPlainUnit,
+    EquivariantUnit,
     Fold,
-    TurnedConv,
-    TurnedNorm,
-    TurnedPlainUnit,
-    TurnedUnit,
     turn,
 )
 
@@ -34,13 +34,13 @@ def randomised(*layers: torch.nn.Module) -> torch.nn.Module:
 def test_a_turned_image_gives_turned_maps(way, stride: int) -> None:
     kernel = 4 if stride == 2 else 3
     layers = randomised(
-        TurnedConv(PLAIN, 3, 2, 6, 2, bias=True),
-        TurnedUnit(2, dilation=2),
-        TurnedConv(TURNED, 2, 3, kernel, stride),
-        TurnedNorm(3),
-        TurnedUnit(3, alone=1),
-        TurnedPlainUnit(3),
-        TurnedConv(TURNED, 3, 1, 1, bias=True),
+        EquivariantConv(PLAIN, 3, 2, 6, 2, bias=True),
+        EquivariantUnit(2, dilation=2),
+        EquivariantConv(EQUIVARIANT, 2, 3, kernel, stride),
+        EquivariantNorm(3),
+        EquivariantUnit(3, alone=1),
+        EquivariantPlainUnit(3),
+        EquivariantConv(EQUIVARIANT, 3, 1, 1, bias=True),
         Fold(),
         torch.nn.PixelShuffle(2),
     )
@@ -52,7 +52,9 @@ def test_a_turned_image_gives_turned_maps(way, stride: int) -> None:
 
 @ways
 def test_folded_pixels_are_turned_into_each_other(way) -> None:
-    layers = randomised(TurnedConv(FOLDED, 1, 3, 3), TurnedConv(TURNED, 3, 1, 3), Fold())
+    layers = randomised(
+        EquivariantConv(FOLDED, 1, 3, 3), EquivariantConv(EQUIVARIANT, 3, 1, 3), Fold()
+    )
 
     def seen(memory: torch.Tensor) -> torch.Tensor:
         return pixel_shuffle(relu(layers(pixel_unshuffle(memory, 2))), 2)
@@ -62,14 +64,14 @@ def test_folded_pixels_are_turned_into_each_other(way) -> None:
 
 
 def test_a_filter_is_learnt_once_for_all_ways() -> None:
-    layer, plain = TurnedConv(TURNED, 6, 6, 3), torch.nn.Conv2d(48, 48, 3, padding=1)
+    layer, plain = EquivariantConv(EQUIVARIANT, 6, 6, 3), torch.nn.Conv2d(48, 48, 3, padding=1)
     assert layer.weight.numel() * len(WAYS) == plain.weight.numel()
     assert layer(torch.rand(1, 48, 9, 9)).shape == plain(torch.rand(1, 48, 9, 9)).shape
 
 
 def test_statistics_of_training_are_the_same_in_all_ways() -> None:
     torch.manual_seed(0)
-    norm = TurnedNorm(2).train()
+    norm = EquivariantNorm(2).train()
     maps = 3 + 2 * torch.randn(8, 2 * len(WAYS), 16, 16)
     for _ in range(60):
         normal = norm(maps).detach()
@@ -84,7 +86,7 @@ def test_fields_alone_do_not_know_the_light_of_their_image() -> None:
     """However bright and rich in contrast it is, and whatever else is in the batch or was seen in
     training; all other fields keep both."""
     torch.manual_seed(0)
-    norm = TurnedNorm(3, alone=1).train()
+    norm = EquivariantNorm(3, alone=1).train()
     for _ in range(5):
         norm(1 + torch.randn(4, 3 * len(WAYS), 16, 16))
     norm.eval()
@@ -97,9 +99,9 @@ def test_fields_alone_do_not_know_the_light_of_their_image() -> None:
 
 
 def test_fields_alone_need_no_statistics_of_training() -> None:
-    assert TurnedNorm(3, alone=1).mean.shape == (2,)
+    assert EquivariantNorm(3, alone=1).mean.shape == (2,)
     # In training as in use: nothing of theirs depends on the mode.
-    norm, maps = TurnedNorm(2, alone=1), torch.randn(4, 2 * len(WAYS), 8, 8)
+    norm, maps = EquivariantNorm(2, alone=1), torch.randn(4, 2 * len(WAYS), 8, 8)
     trained, used = (norm.train(mode)(maps).view(4, len(WAYS), 2, 8, 8) for mode in (True, False))
     assert torch.allclose(trained[:, :, 1], used[:, :, 1])
     assert not torch.allclose(trained[:, :, 0], used[:, :, 0])

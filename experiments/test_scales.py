@@ -1,10 +1,10 @@
-"""Compare the sizes in which photographed blocks are read, on ICDAR's train split.
+"""Compare the scales at which photographed blocks are read, on ICDAR's train split.
 
-IVL_DATA=… .venv/bin/python experiments/zooms.py                  # some minutes
+IVL_DATA=… .venv/bin/python experiments/test_scales.py                  # some minutes
 
 Prints the word F of the blocks that the bundled model was not trained on (`held out`) and, with
---all-blocks, of all blocks of the train split, in single sizes and merged from several, read by the
-model itself and by PP-OCRv6 (`inductive-ocr`).
+--all-blocks, of all blocks of the train split: at single scales and merged from several, read by
+the model itself and by PP-OCRv6 (`inductive-ocr`).
 """
 
 from collections.abc import Sequence
@@ -13,16 +13,18 @@ from pathlib import Path
 import click
 import numpy as np
 
-from benchmark.bench import find_weights, load_reader
-from benchmark.data.batches import open_part, split_validation
-from benchmark.evaluation.scores import score, true_answer
+from benchmark.data.datasets import DataFolder, split_validation
+from benchmark.data.letterbox import letterbox_at_scale
+from benchmark.evaluation.scores import Predicted, score
 from benchmark.models.inductive_ocr import InductiveOcr
 from benchmark.models.line_reader import LineReader
-from benchmark.reading.pages import LineFinder, PageReading, letterbox, merge_views, read_views
-from benchmark.tasks import Task, find_task
+from benchmark.models.load import find_weights, load_reader
+from benchmark.reading.pages import LineFinder, PageReading, merge_views, read_views
+from benchmark.tasks.icdar_blocks import ICDAR_BLOCKS
+from benchmark.tasks.task import ReadingTask
 from ivl_shards.format.reader import Dataset
 
-ZOOMS = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4)
+SCALES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4)
 SETS = ((0,), (2,), (0, 2), (0, 2, 4), (0, 1, 2, 3, 4, 5))
 
 
@@ -32,8 +34,8 @@ SETS = ((0,), (2,), (0, 2), (0, 2, 4), (0, 1, 2, 3, 4, 5))
 @click.option("--all-blocks", is_flag=True, help="Read those that were trained on, too.")
 def main(weights: str, data: Path, all_blocks: bool) -> None:
     """Read the blocks, print."""
-    task = find_task("icdar-blocks")
-    dataset = open_part(task, task.train, data)
+    task = ICDAR_BLOCKS
+    dataset = DataFolder(data).open(task, task.train)
     _, model = load_reader(find_weights(weights))
     assert isinstance(model, LineReader)
     parts = {"held out": split_validation(task, dataset)[1]}
@@ -45,20 +47,23 @@ def main(weights: str, data: Path, all_blocks: bool) -> None:
             compare(task, f"{part}, {name}", reader, blocks)
 
 
-def compare(task: Task, name: str, reader: LineFinder, blocks: Dataset) -> None:
-    """Print the word F of blocks in single sizes and merged from several."""
-    assert task.page is not None
-    page = task.page
+def compare(task: ReadingTask, name: str, reader: LineFinder, blocks: Dataset) -> None:
+    """Print the word F of blocks at single scales and merged from several."""
+    assert task.letterbox is not None
+    canvas = task.letterbox
     samples = list(blocks)
     found = [
-        read_views(reader, s.image, [letterbox(s.image, page, zoom) for zoom in ZOOMS])
+        read_views(
+            reader, s.image, [letterbox_at_scale(s.image, canvas, scale) for scale in SCALES]
+        )
         for s in samples
     ]
-    lengths = blocks.column(task.scored_by)
-    truths = [true_answer(task, sample) for sample in samples]
+    lengths = blocks.column(task.group_scores_by)
+    truths = [task.truth(sample) for sample in samples]
 
     def show(label: str, read: Sequence[PageReading]) -> None:
-        rows = zip(range(len(read)), [reading.texts for reading in read], truths, strict=True)
+        texts = [reading.texts for reading in read]
+        rows = map(Predicted, range(len(read)), texts, truths)
         scores = score(task, lengths, list(rows))["word F"]
         print(
             f"{name:28} {label:24} "
@@ -70,9 +75,9 @@ def compare(task: Task, name: str, reader: LineFinder, blocks: Dataset) -> None:
             flush=True,
         )
 
-    for zooms in SETS:
-        label = "/".join(f"{ZOOMS[k]:g}" for k in zooms)
-        show(label, [merge_views([views[k] for k in zooms]) for views in found])
+    for chosen in SETS:
+        label = "/".join(f"{SCALES[k]:g}" for k in chosen)
+        show(label, [merge_views([views[k] for k in chosen]) for views in found])
     print(f"{name:28} {np.size(found)} readings of {len(samples)} blocks")
 
 

@@ -1,0 +1,138 @@
+"""Datasets of a task: found in the data folder, generated where missing, never silently stale."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmark.tasks.task import Split, Task
+from ivl_shards import UserError, open_dataset
+from ivl_shards.format.reader import Dataset
+from ivl_shards.generation.recipe import format_counts, require
+
+# Differences between two recipes that a message names.
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class DataFolder:
+    """Where datasets are, and those of the user's own that take the place of a task's."""
+
+    folder: Path
+    train: Path | None = None
+    test: Path | None = None
+
+    def path(self, task: Task, split: Split) -> Path:
+        """Return the file of a split."""
+        if split.name == task.train.name and self.train is not None:
+            return self.train
+        if split.name == task.test.name and self.test is not None:
+            return self.test
+        standard = split in (task.train, task.test)
+        lengths = f"{format_counts(split.counts)}-{split.total}"
+        name = split.name if standard else f"{split.name}-{lengths}"
+        return self.folder / f"{task.name}-{name}.h5"
+
+    def open_existing(self, task: Task, split: Split) -> Dataset:
+        """Open a split that exists, whatever its recipe: its checksum says what it is."""
+        return _open(self.path(task, split), task, split)
+
+    def open(self, task: Task, split: Split, seed: int = 0) -> Dataset:
+        """Open a split, and generate it first if it is missing.
+
+        A dataset of another recipe than the task's is refused, unless the user named it.
+        """
+        path = self.path(task, split)
+        if path in (self.train, self.test):
+            return _open(path, task, split)
+        if not path.exists():
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise UserError(
+                    f"{self.folder}: cannot be created ({error.strerror}): use another --data"
+                ) from None
+            task.generate(split, seed, path, self.folder)
+            return _open(path, task, split)
+        dataset = _open(path, task, split)
+        if different := recipe_differences(task.recipe(split, seed), dataset.recipe):
+            kind = "--train" if split.name == task.train.name else "--test"
+            raise UserError(
+                f"{path}: not the dataset of {task.name}: {different}: move it away to have it "
+                f"generated, or name it with {kind} {path}"
+            )
+        return dataset
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """The samples that trained weights, or an off-the-shelf reader, are scored on."""
+
+    __test__ = False  # not a class of tests, whatever its name
+
+    data: DataFolder
+    counts: tuple[int, ...] | None = None
+    """Lengths of the samples; None: the task's own test set."""
+    n: int = 200
+    """Samples of each length, where `counts` are given."""
+
+    def open(self, task: Task) -> Dataset:
+        """Open the test set of a task, or one of these lengths."""
+        if self.data.test is not None:
+            require(self.counts is None, "--lines, --counts: leave them out with --test")
+            return self.data.open(task, task.test)
+        if not task.test.total:
+            message = f"{task.name} is tested on all there is: leave --lines out"
+            require(self.counts is None, message)
+            return self.data.open(task, task.test)
+        lengths = task.test.counts if self.counts is None else self.counts
+        total = self.n * len(lengths)
+        standard = (lengths, total) == (task.test.counts, task.test.total)
+        split = task.test if standard else Split(task.test.name, lengths, total)
+        return self.data.open(task, split)
+
+
+def _open(path: Path, task: Task, split: Split) -> Dataset:
+    dataset = open_dataset(path)
+    found = dataset.attributes["task"]
+    if found != (split.dataset or task.dataset):
+        raise UserError(f"{path}: holds {found}, not {task.name}: move it away or use --data")
+    return dataset
+
+
+def recipe_differences(wanted: dict[str, Any], found: dict[str, Any]) -> str:
+    """Say in which settings a stored recipe differs from the wanted one.
+
+    >>> recipe_differences({"total": 200, "seed": 0}, {"total": 100, "seed": 0, "size": 128})
+    'total is 100, not 200'
+    """
+    missing = object()
+    wanted = json.loads(json.dumps(wanted))  # tuples become lists, as they are stored
+    different = [
+        f"{name} is {_shorten(found[name])}, not {_shorten(value)}"
+        if name in found
+        else f"{name} is not stated"
+        for name, value in wanted.items()
+        if found.get(name, missing) != value
+    ]
+    more = f" and {len(different) - _NAMED} more" if len(different) > _NAMED else ""
+    return ", ".join(different[:_NAMED]) + more
+
+
+def _shorten(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 40 else f"{text[:40]}…"
+
+
+def split_validation(task: Task, dataset: Dataset) -> tuple[Dataset, Dataset]:
+    """Return the samples to train on, and the held-out validation samples."""
+    if task.val_group is None:
+        kept = len(dataset) - max(1, round(task.val_fraction * len(dataset)))
+        return dataset[:kept], dataset[kept:]
+    groups = dataset.column(task.val_group)
+    names = np.unique(groups)
+    count = max(1, round(task.val_fraction * len(names)))
+    held_out = np.isin(groups, np.random.default_rng(0).permutation(names)[:count])
+    return dataset[np.flatnonzero(~held_out)], dataset[np.flatnonzero(held_out)]

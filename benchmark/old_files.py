@@ -1,0 +1,58 @@
+"""Files of earlier versions: names that were stored once, translated into today's.
+
+The only place that knows the old names. Weights, results and run folders of earlier versions
+pass through here when they are read; nothing writes the old names any more.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+OLD_SETTINGS = {
+    "batch": "batch_size",
+    "optimiser": "optimizer",
+    "rate": "learning_rate",
+    "warm_up": "warmup",
+    "decay": "weight_decay",
+    "clip": "grad_clip",
+    "average": "ema",
+    "choose": "keep_best",
+    "words": "word_steps",
+    "finding": "finder_steps",
+    "locating": "locate_steps",
+}
+"""Training settings: the old name → today's."""
+OLD_CHECKPOINT_PARTS = {"average": "ema", "optimiser": "optimizer"}
+"""First parts of tensor names in checkpoints: the old one → today's."""
+
+
+def upgrade_settings(values: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return stored training settings under today's names."""
+    return {OLD_SETTINGS.get(name, name): value for name, value in values.items()}
+
+
+def upgrade_metadata(values: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return the metadata of a file of weights under today's names."""
+    return {"environment" if k == "surroundings" else k: v for k, v in values.items()}
+
+
+def upgrade_result(values: Mapping[Any, Any], first_metric: str) -> dict[Any, Any]:
+    """Return a stored result under today's names.
+
+    Results used to hold the first metric as `scores` and all of them, if there were several, as
+    `metrics`; and the checksum of the test set alone, or those of both sets by split.
+    """
+    found = upgrade_metadata(values)
+    evaluation = found.pop("evaluation", None)
+    if isinstance(evaluation, dict):
+        scores = evaluation.get("scores")
+        found["metrics"] = evaluation.get("metrics", {first_metric: scores})
+        found["wrong"] = evaluation.get("wrong")
+        found["wrong_total"] = evaluation.get("wrong_in_all")
+        found["seconds"] = evaluation.get("seconds", 0.0)
+    data = found.get("data")
+    if isinstance(data, str):
+        found["data"] = {"test": data}
+    elif isinstance(data, dict) and "test" not in data and len(data) == 2:  # DOTA's test split
+        train, test = data.get("train"), data.get("val")
+        found["data"] = {"train": train, "test": test}
+    return found

@@ -1,4 +1,4 @@
-"""People who read our files with other tools, or with ours from PyTorch."""
+"""Our files read by third-party tools: h5py, PyTorch, Hugging Face datasets."""
 
 import re
 import subprocess

@@ -528,8 +528,7 @@ def models_command(
 ) -> None:
     """List the models and the bundled weights, or print the card of some weights.
 
-    A card says what weights were trained on and for how long, what they reach, what they cannot
-    do, and on which terms they may be used.
+    A card states the training data and time, the scores, the limits and the terms of use.
 
     Example: ivl-bench models
 
@@ -577,7 +576,7 @@ def _write_pages(out: Path, texts: Mapping[str, str]) -> None:
 @click.option("--out", type=_PATH, default=Path("docs/RESULTS.md"), show_default=True,
               help="The page to write.")
 def results_command(folder: Path, out: Path) -> None:
-    """Write the page of results from all that lie in a folder, and its curves beside it."""
+    """Write the results page from all results in a folder, with its training curves."""
     results = read_results(folder)
     page = results_page(results, read_notes(folder))
     _write_pages(out, {out.name: page, **curve_pictures(results)})
@@ -592,7 +591,7 @@ def results_command(folder: Path, out: Path) -> None:
               help="Folder of the datasets; runs whose test set it lacks are not played.")
 @_NAMED
 @click.option("--samples", type=int, default=6, show_default=True,
-              help="Test images that each inductive run is played on, failures first.")
+              help="Test images to play for each inductive run, failures first.")
 @_THREADS
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 # fmt: on
@@ -600,9 +599,9 @@ def report_command(
     places: tuple[Path, ...], out: Path, data: Path, named: tuple[str, ...], samples: int,
     threads: int | None, quiet: bool,
 ) -> None:
-    """Write one page to look at: tables, charts, and the loop step by step.
+    """Write the report: tables, charts, and the inductive loop step by step, on one page.
 
-    Without arguments, it is of all that lies in runs/ and results/.
+    Without arguments it covers all runs in runs/ and all results in results/.
 
     Example: ivl-bench report runs/toy-shapes-* --out report.html
     """

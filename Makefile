@@ -8,10 +8,9 @@ SIDE := -n logical --dist loadfile
 # A shorter training, to try the demo itself: make demo STEPS=20
 STEPS :=
 RUNS := $(DEMO)/runs$(STEPS:%=-%)
-# What came out for other tasks and models stands beside the demo's own run on its page, but for
-# trials that leave out one idea each.
-OTHERS := $(filter-out results/toy-shapes-inductive-fast-% results/ideas/%, \
-  $(wildcard results/*.json results/*/*.json))
+# The demo's page shows its own run beside the results of other tasks and models, without ablations.
+OTHERS := $(filter-out results/models/toy-shapes-inductive.json results/ablations/%, \
+  $(wildcard results/*/*.json))
 
 .PHONY: demo test check quick fuzz perf readme pictures clean
 

@@ -24,7 +24,7 @@ DOTA = Generator(
     schema=schema,
     size=size,
     start=start,
-    about=about,
+    metadata=about,
 )
 
 __all__ = ["DOTA", "DotaRecipe", "Plan", "generate", "make_plan"]

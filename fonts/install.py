@@ -159,7 +159,7 @@ def _packed(
 
 def _unpack(folder: Path, entry: Entry, tarball: Path) -> Installed:
     """Take a face and its licence out of a tarball, check both, and put them in their place."""
-    found = _read_package(tarball, entry)
+    found = read_package(tarball, entry)
     font = _checked(found, entry, entry.file, entry.sha256)
     licence = _checked(found, entry, _LICENCE, entry.licence_sha256)
     try:
@@ -181,7 +181,7 @@ def _unpack(folder: Path, entry: Entry, tarball: Path) -> Installed:
     )
 
 
-def _read_package(tarball: Path, entry: Entry) -> dict[str, bytes]:
+def read_package(tarball: Path, entry: Entry) -> dict[str, bytes]:
     """Return the font and the licence of a package, by their names in it.
 
     Everything is bounded before it is read: the unpacked archive, its members, and each of them.

@@ -27,7 +27,7 @@ ICDAR = Generator(
     schema=schema,
     size=size,
     start=start,
-    about=about,
+    metadata=about,
 )
 
 __all__ = [

@@ -44,7 +44,7 @@ TEXT = Generator(
     schema=schema,
     size=size,
     start=start,
-    about=about,
+    metadata=about,
 )
 
 

@@ -1,94 +1,82 @@
 """Write the results table of the README from the files in results/.
 
-make readme       # this, and docs/RESULTS.md
+make readme       # this, docs/RESULTS.md and docs/MODELS.md
 """
 
 import sys
-from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from benchmark.evaluation.scores import Column
+from benchmark.baselines.engines import ENGINES
 from benchmark.registry import TASKS
-from benchmark.results.tables import Row, paper_rows, read_results, result_label, result_row
-from benchmark.tasks.task import Task
+from benchmark.results.leaderboard import Cell, Leaderboard, Standing, leaderboard
+from benchmark.results.result import Result
+from benchmark.results.tables import in_table, read_results
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 BEGIN, END = "<!-- results: make readme -->", "<!-- end of results -->"
 HEAD = (
-    "| model | the longest trained on | a little longer | the longest tested on |\n"
-    "|---|---|---|---|"
+    "| model | trained lengths | longer lengths (mean) | test samples | seeds |\n"
+    "|---|---|---|---|---|"
 )
+# Trained lengths and longer ones; where all lengths were trained on, one line and several.
+COLUMNS = 2
 
 
-def table(results: list[dict[str, Any]]) -> str:
-    """The first metric of each task at three lengths: docs/RESULTS.md has them all."""
-    lines = [HEAD]
-    for task in TASKS.values():
-        if own := shown([r for r in results if r["config"]["task"] == task.name]):
-            lines += _task_lines(task, own)
-    return "\n".join(lines)
+def make_table(results: Sequence[Result]) -> str:
+    """Return the table: each task by its first metric; docs/RESULTS.md has them all."""
+    boards = [leaderboard(task, results) for task in TASKS.values()]
+    tested = [board for board in boards if any(not s.row.is_paper for s in board.standings)]
+    return "\n".join([HEAD, *(line for board in tested for line in _task_lines(board))])
 
 
-def shown(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Runs of the presets as they are: trials with other options, and what was scored before its
-    training was at its end, are in docs/RESULTS.md. Weights of ours that are scored once more are
-    shown where their run is not."""
-    usual = [r for r in results if not any("=" in change for change in r["changes"])]
-    trained = {_model(r) for r in usual if "curve" in r}
-    again = [r for r in usual if "curve" not in r and "training" in r["config"]]
-    hidden = [r for r in again if _model(r) in trained or r["config"]["preset"] != "fast"]
-    return [r for r in usual if r not in hidden or r["changes"]]
+def select_models(board: Leaderboard) -> list[Standing]:
+    """Return the paper's models, our inductive and end-to-end models and the best OCR baseline."""
+    models = [s for s in board.standings if not s.row.is_trial]
+    ocr = [s for s in models if s.row.model in ENGINES][:1]
+    wanted = ("inductive", "end-to-end")
+    return [s for s in models if s.row.is_paper or s.row.model in wanted or s in ocr]
 
 
-def _model(result: dict[str, Any]) -> tuple[str, str]:
-    return result["config"]["model"], result["config"]["preset"]
+def _task_lines(board: Leaderboard) -> list[str]:
+    metric = board.metric
+    better = ", lower is better" if metric.lower_is_better else ""
+    head = f"**{board.task.title}**: {metric.name} in {metric.unit}{better}"
+    spans = [f"*{span.title}*" for span in board.columns[:COLUMNS]]
+    return [_line([head, *spans, "", ""]), *(_row(s) for s in select_models(board))]
 
 
-def _task_lines(task: Task, results: list[dict[str, Any]]) -> list[str]:
-    runs: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for result in results:
-        runs[result_label(result)].append(result)
-    ours = [result_row(label, group, task.metric) for label, group in runs.items()]
-    columns = three_lengths(task)
-    low = ", low is good" if task.metric == "edit distance" else ""
-    named = [f"*{_spelled(task, column)}*" for column in columns]
-    head = f"| **{task.title}**: {task.metric} in %{low} | {' | '.join(named)} |"
-    paper = [row for row in paper_rows(task) if any(n in row.figures for n in columns)]
-    rows = [_row(row, columns, "") for row in paper]
-    return [head, *rows, *(_row(row, columns, "**") for row in ours)]
+def _row(standing: Standing) -> str:
+    row = standing.row
+    label = in_table(row.label)
+    cells = [_cell(cell) for cell in standing.cells[:COLUMNS]]
+    samples = "–" if row.samples is None else f"{row.samples:,}"
+    return _line([f"*{label}*" if row.is_paper else label, *cells, samples, str(row.seeds or "–")])
 
 
-def three_lengths(task: Task) -> list[Column]:
-    """Where it is seen whether a model goes beyond its training; ICDAR's blocks are of all
-    lengths in both splits, and the paper gives a figure over those of two and more lines."""
-    trained, tested = max(task.train.counts), task.test.counts
-    longer = [n for n in tested if n > trained]
-    return [trained, longer[0], longer[-1]] if longer else [1, 2, "2+"]
+def _cell(cell: Cell) -> str:
+    if cell.value is None:
+        return "–"
+    only = f" <sub>{cell.only} only</sub>" if cell.only else ""
+    return f"{cell.value:.2f}{only}"
 
 
-def _spelled(task: Task, column: Column) -> str:
-    if column == "2+":
-        return f"2 and more {task.counted}"
-    return f"{column} {task.counted if column != 1 else task.counted.removesuffix('s')}"
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
-def _row(row: Row, columns: list[Column], mark: str) -> str:
-    cells = [f"{mark}{row.figures[n]:.2f}{mark}" if n in row.figures else "–" for n in columns]
-    return f"| {mark}{row.label}{mark} | {' | '.join(cells)} |"
-
-
-def filled(page: str, results: list[dict[str, Any]]) -> str:
-    """The page with the table between its marks."""
+def filled(page: str, results: Sequence[Result]) -> str:
+    """Return the page with the table between its marks."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        sys.exit(f"{README.name}: the marks {BEGIN} and {END} are gone")
-    return f"{before}{BEGIN}\n\n{table(results)}\n\n{END}{after}"
+        sys.exit(f"{README.name}: the marks {BEGIN} and {END} are missing")
+    return f"{before}{BEGIN}\n\n{make_table(results)}\n\n{END}{after}"
 
 
 def main() -> None:
+    """Write the table into the README."""
     page = filled(README.read_text("utf-8"), read_results(ROOT / "results"))
     README.write_text(page, "utf-8")
     print(f"{README.name}: written")

@@ -7,8 +7,8 @@ import numpy as np
 
 from ivl_shards.format.schema import Array
 
-_SMALLEST = 7.5  # a little less than the least size of a plane in a crop, in pixels
-_MOST = 5  # planes in a crop to train with
+MIN_PLANE_SIZE = 7.5  # a little less than the least size of a plane in a crop, in pixels
+MAX_PLANES = 5  # planes in a crop to train with
 # Times the size of a plane: as far as its wings may reach, and what of its ground is taken along.
 _WINGS, _AROUND = 0.75, 1.1
 _RIM = 0.75  # of a piece's radius: where its soft edge begins
@@ -46,7 +46,7 @@ def borrow(scene: Scene, other: Scene, rng: np.random.Generator) -> Scene:
     """A round piece of another photograph laid into this one: a plane, if there may be one more,
     or a piece with none. Pieces of both kinds have the same edge, so that only what is in
     them tells what they are."""
-    plane = len(scene.centres) < _MOST and rng.random() < 0.5
+    plane = len(scene.centres) < MAX_PLANES and rng.random() < 0.5
     height, width = scene.image.shape[:2]
     corner = np.array([width, height])
     tries = np.arange(_TRIES)
@@ -54,7 +54,7 @@ def borrow(scene: Scene, other: Scene, rng: np.random.Generator) -> Scene:
         which = rng.integers(len(other.centres), size=_TRIES)
         middles, sizes = other.centres[which], other.sizes[which]
         usual = np.median(scene.sizes) * np.exp(rng.uniform(-0.5, 0.5, _TRIES))
-        scales = np.clip(usual / sizes, _SMALLEST / sizes, 1.3)
+        scales = np.clip(usual / sizes, MIN_PLANE_SIZE / sizes, 1.3)
         radii = _AROUND * sizes
         there = _room(other, middles, radii)
         there[tries, which] = True  # the plane itself is no obstacle
@@ -134,7 +134,7 @@ def move(scene: Scene, around: Array | None, rng: np.random.Generator) -> Scene:
     # would make the count wrong.
     fits = 1 / (abs(np.cos(turn)) + abs(np.sin(turn)))
     # No plane is to become smaller than those that are tested on.
-    least = float(np.clip(_SMALLEST / (fits * sizes.min()), 0.4, 1.0))
+    least = float(np.clip(MIN_PLANE_SIZE / (fits * sizes.min()), 0.4, 1.0))
     scale = fits * (least ** rng.random() if rng.random() < 0.35 else 1.0)
     mirror = -1.0 if rng.random() < 0.5 else 1.0
     matrix = scale * np.array(

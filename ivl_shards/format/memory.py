@@ -28,18 +28,18 @@ class StepMemory:
         self.length = length
 
     def at(self, t: int) -> Map:
-        """m_t, (H, W), 0 or 1."""
+        """Return m_t, (H, W), 0 or 1."""
         _check(t, self.length)
         return ((self.steps > 0) & (self.steps <= t)).astype(np.float32)
 
     def delta(self, t: int) -> Map:
-        """Δm_t, (H, W): what step t + 1 adds; all zeros at t = T."""
+        """Return Δm_t, (H, W): what step t + 1 adds; all zeros at t = T."""
         _check(t, self.length)
         return np.equal(self.steps, t + 1).astype(np.float32)
 
 
 class PeakMemory:
-    """Memory of counting data: a gaussian peak of height 1 at each object counted so far."""
+    """Memory of counting data: a Gaussian peak of height 1 at each object counted so far."""
 
     def __init__(self, centres: Array, sigma: float, size: tuple[int, int]) -> None:
         self.centres = centres
@@ -48,12 +48,12 @@ class PeakMemory:
         self.length = len(centres)
 
     def at(self, t: int, order: Sequence[int] | None = None) -> Map:
-        """m_t, (H, W): peaks at the first t objects, in the stored order or in another."""
+        """Return m_t, (H, W): peaks at the first t objects, in the stored order or in another."""
         _check(t, self.length)
         return peaks(self._ordered(order)[:t], self.sigma, self.size)
 
     def delta(self, t: int, order: Sequence[int] | None = None) -> Map:
-        """Δm_t, (H, W): peaks at *all* remaining objects, since counting has no order."""
+        """Return Δm_t, (H, W): peaks at *all* remaining objects, since counting has no order."""
         _check(t, self.length)
         return peaks(self._ordered(order)[t:], self.sigma, self.size)
 
@@ -71,7 +71,7 @@ def _check(t: int, length: int) -> None:
 
 
 def peaks(centres: Array, sigma: float, size: tuple[int, int]) -> Map:
-    """Sum of gaussian peaks at centres (x, y) in pixels; pixel centres lie at + 0.5.
+    """Return the sum of Gaussian peaks at centres (x, y) in pixels; pixel centres lie at + 0.5.
 
     >>> [round(float(v), 2) for v in peaks(np.array([[1.5, 0.5]]), 1.0, (1, 4))[0]]
     [0.61, 1.0, 0.61, 0.14]

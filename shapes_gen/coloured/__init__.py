@@ -43,7 +43,7 @@ COLOURED = Generator(
     schema=schema,
     size=size,
     start=start,
-    about=about,
+    metadata=about,
 )
 
 __all__ = ["COLOURED", "ColouredRecipe"]

@@ -43,7 +43,7 @@ TOY = Generator(
     schema=schema,
     size=size,
     start=start,
-    about=about,
+    metadata=about,
 )
 
 __all__ = ["TOY", "ToyRecipe"]

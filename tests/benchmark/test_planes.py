@@ -6,8 +6,8 @@ import torch
 from torch.nn.functional import avg_pool2d, max_pool2d
 
 from benchmark.data.augmentation import (
-    _MOST,
-    _SMALLEST,
+    MAX_PLANES,
+    MIN_PLANE_SIZE,
     Scene,
     add_clutter,
     another_photograph,
@@ -100,7 +100,7 @@ def test_pieces_of_another_crop_bring_their_planes_or_none(seed: int) -> None:
     rng, scene = np.random.default_rng(seed), plain
     for _ in range(6):
         scene = borrow(scene, SCENE, rng)
-    assert 1 <= len(scene.centres) == len(scene.sizes) <= _MOST
+    assert 1 <= len(scene.centres) == len(scene.sizes) <= MAX_PLANES
     assert np.array_equal(scene.centres[0], CENTRES[0])
     near = away(scene)
     assert (scene.image[near[0] < 0.75] == 120).all()
@@ -114,7 +114,7 @@ def test_planes_are_borrowed_at_all() -> None:
     scene, rng = SCENE, np.random.default_rng(0)
     for _ in range(20):
         scene = borrow(scene, SCENE, rng)
-    assert len(scene.centres) == _MOST
+    assert len(scene.centres) == MAX_PLANES
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -130,7 +130,7 @@ def test_no_plane_becomes_too_small_to_be_tested_on() -> None:
     """Beyond what turning the crop takes, which must stay in the image."""
     scenes = [another_photograph(SCENE, SCENE, np.random.default_rng(seed)) for seed in range(60)]
     smallest = min(float(scene.sizes.min()) for scene in scenes)
-    assert smallest >= min(_SMALLEST, SIZES.min() / np.sqrt(2)) - 1e-3
+    assert smallest >= min(MIN_PLANE_SIZE, SIZES.min() / np.sqrt(2)) - 1e-3
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -1,4 +1,4 @@
-"""Crops: the promises on made-up images, where every answer is known."""
+"""Crops: the guarantees, on synthetic images whose objects are known."""
 
 import itertools
 from dataclasses import replace

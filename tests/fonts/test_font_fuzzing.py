@@ -1,4 +1,4 @@
-"""Fonts of strangers: what the screening accepts can be drawn, and the rest is a line each."""
+"""Untrusted fonts: what the screening accepts can be drawn, the rest is refused in one line."""
 
 import io
 import random

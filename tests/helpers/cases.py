@@ -1,4 +1,4 @@
-"""One line a generator: what the shared promises are tested on."""
+"""One case per generator: what the shared guarantees are tested on."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,14 +21,14 @@ Prepared = tuple[Recipe, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """A generator, a small recipe of it, and the content it gives on every machine."""
+    """A generator, a small recipe, and the checksum of its content on every machine."""
 
     generator: Generator
     content: str
     prepare: Callable[[Path], Prepared]
-    """Folder for outside data → recipe and source."""
+    """Folder for external data → recipe and source."""
     drawn: bool = True
-    """Samples are drawn at random, not cut from given images."""
+    """Whether samples are drawn at random, not cut from given images."""
 
 
 def _drawn(recipe: Recipe) -> Callable[[Path], Prepared]:

@@ -98,8 +98,8 @@ PAGES: dict[str, Callable[[Path], None]] = {
 SLOW = ("README.md", "docs/BENCHMARK.md", "docs/EXTEND.md")
 # Pages without commands, and why their examples are in order nevertheless.
 OTHER_PAGES = {
-    "docs/ARCHITECTURE.md": "has none; test_rooms.py checks who imports whom",
-    "docs/FORMAT.md": "its examples are run by test_strangers.py",
+    "docs/ARCHITECTURE.md": "has none; test_imports.py checks who imports whom",
+    "docs/FORMAT.md": "its examples are run by test_third_party_tools.py",
     "docs/SECURITY.md": "has none; what it says is tested where it names the tests",
     "docs/RESULTS.md": "written from results/, see below",
     "docs/MODELS.md": "written from the weights and results/, see below",

@@ -147,7 +147,7 @@ def test_dense_memory_is_what_the_steps_say(tmp_path) -> None:
     make_tree(tmp_path, scenes=3)
     for sample in make(tmp_path, tmp_path / "out.h5", dense_memory=True):
         height, width = sample["image_size"]
-        for t in sample.steps:
+        for t in sample.times:
             assert (sample["memory"][t, :height, :width] == sample.memory(t)).all()
 
 

@@ -36,7 +36,7 @@ def state(folder: Path) -> dict[str, str]:
         (["coloured", "--n", "1", "--seed", "-1"], ["seed -1"]),
         (["coloured", "--n", "1", "--split", "a/b"], ["split 'a/b'"]),
         (["coloured", "--n", "1", "--workers", "0"], ["0 workers"]),
-        (["coloured", "--n", "1", "--shard-size", "0"], ["0 samples a shard"]),
+        (["coloured", "--n", "1", "--shard-size", "0"], ["0 samples per shard"]),
         (["coloured", "--n", "1", "--dask", "tcp://127.0.0.1:1"], ["no Dask scheduler"]),
         (["coloured", "--n", "1", "--colour", "red"], ["--colour"]),
         (["toy", "--n", "1", "--lines", "0"], ["--lines 0"]),
@@ -73,7 +73,7 @@ def test_a_dataset_of_another_recipe_is_kept(run, tmp_path: Path, shards) -> Non
     assert state(tmp_path) == before
     again = run("shapes-gen", "toy", "--n", 2, "out.h5")
     assert again.returncode == 0
-    assert "complete already" in again.stdout
+    assert "already complete" in again.stdout
     assert state(tmp_path) == before
     replaced = run("shapes-gen", "toy", "--n", 2, "--seed", 1, "--overwrite", *shards, "out.h5")
     assert replaced.returncode == 0, replaced.stderr

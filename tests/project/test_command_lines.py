@@ -1,4 +1,4 @@
-"""Habits that all command lines share. A new command joins by being there."""
+"""Conventions of all command lines. A new command is found and tested by itself."""
 
 import importlib
 import json
@@ -47,7 +47,7 @@ def find(path: tuple[str, ...]) -> click.Command:
 
 
 def shown(*words: str, **environment: str) -> str:
-    """What a tool prints, which must be all well."""
+    """Return what a command prints; it must succeed."""
     result = CliRunner().invoke(TOOLS[words[0]], words[1:], prog_name=words[0], env=environment)
     assert result.exit_code == 0, result.output
     return result.output

@@ -1,4 +1,4 @@
-"""Pictures, labels, archives and lists of strangers: read, or refused in one line, in bounds."""
+"""Untrusted images, labels, archives and lists: read, or refused in one line, within limits."""
 
 import gzip
 import io
@@ -21,7 +21,7 @@ from dota_crops.labels import parse_labels
 from dota_crops.picture import Streamed, Whole, read_header
 from font_files import SOURCES, make_shelf, put_package, small_font
 from fonts.catalogue import Installed, read_index, write_index
-from fonts.install import _read_package
+from fonts.install import read_package
 from fuzzing import cases, watched
 from icdar_blocks.archive import Archive
 from icdar_blocks.grouping import group
@@ -141,11 +141,11 @@ def test_a_package_cannot_fill_the_memory_or_name_other_files(tmp_path: Path) ->
 
     pack((entry.file, tarfile.REGTYPE, 20 << 20))
     with pytest.raises(UserError, match="too large for a font"):
-        _read_package(tarball, entry)
+        read_package(tarball, entry)
     pack((entry.file, tarfile.SYMTYPE, 0), ("LICENSE", tarfile.LNKTYPE, 0))
-    assert _read_package(tarball, entry) == {}
+    assert read_package(tarball, entry) == {}
     pack(("other", tarfile.REGTYPE, 200 << 20))
-    outcome = watched(lambda: pytest.raises(UserError, _read_package, tarball, entry))
+    outcome = watched(lambda: pytest.raises(UserError, read_package, tarball, entry))
     outcome.check()
     assert outcome.megabytes < 700
 
@@ -301,7 +301,7 @@ def test_any_package(tmp_path: Path) -> None:
         packed = gzip.compress(data, 1) if rng.random() < 0.8 else changed(gzip.compress(data), rng)
         (tmp_path / "a.tgz").write_bytes(packed)
         try:
-            _read_package(tmp_path / "a.tgz", entry)
+            read_package(tmp_path / "a.tgz", entry)
         except UserError as error:
             assert "damaged" in str(error) or "too large" in str(error)
 

@@ -60,7 +60,7 @@ def load_lexicon(path: Path | str | None = None) -> Lexicon:
     """
     if path is not None:
         return _lexicon(_read_words(Path(path)))
-    return _default()
+    return default_lexicon()
 
 
 def load_text(path: Path | str) -> tuple[str, ...]:
@@ -87,7 +87,8 @@ def fingerprint_of(words: Sequence[str], running: bool = False) -> str:
 
 
 @cache
-def _default() -> Lexicon:
+def default_lexicon() -> Lexicon:
+    """Return the words of hunspell's English dictionary, expanded once and cached on disk."""
     root = _dictionary()
     rules, stems = root.with_suffix(".aff").read_bytes(), root.with_suffix(".dic").read_bytes()
     # Named by its source, so that another version of the dictionary is expanded afresh.

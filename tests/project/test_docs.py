@@ -121,6 +121,12 @@ def test_every_link_leads_somewhere(page: str) -> None:
             assert (ROOT / page).parent.joinpath(target).exists(), target
 
 
+def test_the_security_page_names_files_that_exist() -> None:
+    named = re.findall(r"`(\w+/[\w/]+\.py)`", read("docs/SECURITY.md"))
+    assert named
+    assert [path for path in named if not (ROOT / path).is_file()] == []
+
+
 # --- what would go stale -------------------------------------------------------------------
 
 

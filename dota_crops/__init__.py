@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import ivl_shards
-from dota_crops.card import LICENCE, about
+from dota_crops.card import LICENCE, metadata
 from dota_crops.extract import schema, size, start
 from dota_crops.plan import NAME, Plan, make_plan
 from dota_crops.recipe import DotaRecipe
@@ -24,7 +24,7 @@ DOTA = Generator(
     schema=schema,
     size=size,
     start=start,
-    metadata=about,
+    metadata=metadata,
 )
 
 __all__ = ["DOTA", "DotaRecipe", "Plan", "generate", "make_plan"]

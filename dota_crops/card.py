@@ -6,7 +6,7 @@ from typing import Any
 
 from dota_crops.plan import NAME
 from dota_crops.recipe import DotaRecipe
-from ivl_shards import About, Origin
+from ivl_shards import Metadata, Origin
 
 # The images are Google Earth's and others'; DOTA passes them on for this use only.
 LICENCE = "DOTA: academic use only, no commercial use"
@@ -35,7 +35,7 @@ _CITE = """\
 }"""
 
 
-def about(recipe: DotaRecipe, source: Any) -> About:
+def metadata(recipe: DotaRecipe, source: Any) -> Metadata:
     """Return what the card of a dataset says, with DOTA as the origin of the images."""
     asked = replace(recipe, total=recipe.asked or recipe.total)
     command = [NAME, *asked.options(), "--root", "DOTA"]
@@ -48,4 +48,4 @@ def about(recipe: DotaRecipe, source: Any) -> About:
     )
     title = "DOTA Airplanes" if recipe.category == "plane" else f"DOTA Crops: {recipe.category}"
     description = DESCRIPTION.format(category=recipe.category)
-    return About(title, description, shlex.join(command), (images,), LIMITS)
+    return Metadata(title, description, shlex.join(command), (images,), LIMITS)

@@ -5,7 +5,7 @@ from typing import Any
 
 from icdar_blocks.recipe import IcdarRecipe
 from icdar_blocks.rule import LITERAL, Rule
-from ivl_shards import About, Origin
+from ivl_shards import Metadata, Origin
 from ivl_shards.generation.knobs import changed_options
 
 NAME = "icdar-blocks"
@@ -37,7 +37,7 @@ _CITE = """\
 }"""
 
 
-def about(recipe: IcdarRecipe, source: Any) -> About:
+def metadata(recipe: IcdarRecipe, source: Any) -> Metadata:
     """Return what the card of a dataset says, with ICDAR 2013 as the origin of the photographs."""
     command = [
         *(NAME, "--root", "ICDAR2013", "--split", recipe.split, *_rule(recipe.rule)),
@@ -51,7 +51,7 @@ def about(recipe: IcdarRecipe, source: Any) -> About:
         LICENCE,
         _CITE,
     )
-    return About("ICDAR-2013 Text Blocks", DESCRIPTION, shlex.join(command), (scenes,), LIMITS)
+    return Metadata("ICDAR-2013 Text Blocks", DESCRIPTION, shlex.join(command), (scenes,), LIMITS)
 
 
 def _rule(rule: Rule) -> list[str]:

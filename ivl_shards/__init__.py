@@ -12,13 +12,10 @@ from ivl_shards.generation.engine import Made, generate
 from ivl_shards.generation.generator import Generator
 from ivl_shards.generation.recipe import Recipe
 
-About = Metadata
-"""The former name of `Metadata`."""
 
 __all__ = [
     "DEFLATE",
     "ENCODED",
-    "About",
     "Damage",
     "Dataset",
     "Field",

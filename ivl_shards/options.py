@@ -160,7 +160,7 @@ def generate_and_report(
     if quiet:
         return
     dataset = open_dataset(made.path)
-    noun = dataset.schema.sequence.removesuffix("_count") + "s"
+    noun = dataset.schema.sequence.removesuffix("_count") + ("" if recipe.counts == (1,) else "s")
     what = f"{out}: {made.samples:,} samples of {format_counts(recipe.counts)} {noun}"
     seconds = time.monotonic() - begun
     did = f"{made.rendered:,} made in {seconds:.1f} s" if made.rendered else "already complete"

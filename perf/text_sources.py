@@ -1,6 +1,6 @@
 """What fonts, lexicon and backgrounds cost: python perf/text_sources.py
 
-Needs no installed catalogue; with one, it is measured, too. Prints the figures of docs/FONTS.md.
+Needs no installed catalogue; with one, it is measured, too. docs/FONTS.md refers to it.
 """
 
 import io

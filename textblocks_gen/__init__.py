@@ -15,7 +15,7 @@ import ivl_shards
 from ivl_shards import Generator, Made, Sample
 from ivl_shards.generation.randomness import Draws
 from ivl_shards.generation.stream import Stream
-from textblocks_gen.card import NAME, about
+from textblocks_gen.card import NAME, metadata
 from textblocks_gen.fields import schema, size
 from textblocks_gen.recipe import TextRecipe
 from textblocks_gen.render import Canvas, render
@@ -44,7 +44,7 @@ TEXT = Generator(
     schema=schema,
     size=size,
     start=start,
-    metadata=about,
+    metadata=metadata,
 )
 
 

@@ -5,7 +5,7 @@ import shlex
 from fonts import Face
 from fonts.catalogue import is_catalogue
 from fonts.licences import tally
-from ivl_shards import About, Origin
+from ivl_shards import Metadata, Origin
 from textblocks_gen.recipe import TextRecipe
 from textblocks_gen.studio import Inputs, usable_faces, words_of
 
@@ -37,7 +37,7 @@ _OWN_GROUNDS = Origin(
 )
 
 
-def about(recipe: TextRecipe, source: Inputs | None) -> About:
+def metadata(recipe: TextRecipe, source: Inputs | None) -> Metadata:
     """Return what the card of a dataset says, with the origin of fonts, words and backgrounds."""
     source = source or Inputs()
     drawn = _SCENES if recipe.scenes else _TEXTURES
@@ -47,7 +47,7 @@ def about(recipe: TextRecipe, source: Inputs | None) -> About:
         _OWN_GROUNDS if source.backgrounds else drawn,
     )
     description = " ".join(filter(None, (DESCRIPTION, _held_out(recipe))))
-    return About("Synthetic Text Blocks", description, _command(recipe, source), origins, LIMITS)
+    return Metadata("Synthetic Text Blocks", description, _command(recipe, source), origins, LIMITS)
 
 
 def _words(recipe: TextRecipe, source: Inputs) -> Origin:

@@ -72,10 +72,8 @@ def find_outlines(schema: Schema) -> list[Outlines]:
     for field in schema:
         if _is_outline(field):
             noun = _noun(field.counted_by)
-            if noun not in chosen or field.shape[1:] == (
-                4,
-                2,
-            ):  # a quad fits more tightly than a box
+            # A quad fits more tightly than a box.
+            if noun not in chosen or field.shape[1:] == (4, 2):
                 chosen[noun] = field
     found = [_outlines(schema, noun, field) for noun, field in chosen.items()]
     return sorted(found, key=lambda o: (not o.of_steps, not o.parent))

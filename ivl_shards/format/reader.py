@@ -12,17 +12,18 @@ PyTorch DataLoader whether they are forked or spawned. Torch is not required.
 
 import os
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from ivl_shards.errors import Damage, UserError
 from ivl_shards.format.columns import Column, Hdf5Column, decode, map_file, open_column
+from ivl_shards.format.conditions import equal_to, evaluate_condition
 from ivl_shards.format.metadata import stored_metadata, stored_versions
 from ivl_shards.format.sample import Sample
 from ivl_shards.format.schema import DIGEST, ENCODED, Array, Schema
@@ -36,6 +37,9 @@ from ivl_shards.format.structure import (
 from ivl_shards.generation.recipe import from_json
 
 # Most shards that are open at a time, because of the limit on open files.
+if TYPE_CHECKING:
+    from ivl_shards.torch_datasets import InductiveSteps, Samples
+
 _OPEN_SHARDS = 32
 # Shards whose samples are shuffled together.
 _SHUFFLE_SHARDS = 8
@@ -265,7 +269,7 @@ class Dataset(Sequence[Sample]):
 
         A PyTorch DataLoader stacks them without a custom `collate_fn`.
         """
-        return PaddedRows(self, self._names(fields))
+        return PaddedRows(self, self.field_names(fields))
 
     def column(self, name: str) -> Array:
         """Return one field of all samples, padded, (N, …)."""
@@ -288,7 +292,7 @@ class Dataset(Sequence[Sample]):
         the samples of several shards are shuffled together. Photographs of different sizes come
         as an array of arrays.
         """
-        names = self._names(fields)
+        names = self.field_names(fields)
         self._files.check_present()
         chosen = np.asarray(self._rows)
         positions = np.arange(len(self)) if shuffle is None else self._shuffled(shuffle)
@@ -296,8 +300,46 @@ class Dataset(Sequence[Sample]):
             rows = chosen[positions[start : start + size]]
             yield {name: self._batch(name, rows) for name in names}
 
-    def _names(self, fields: Sequence[str] | None) -> Sequence[str]:
-        return [f.name for f in self.schema if f.name != DIGEST] if fields is None else fields
+    def field_names(self, fields: Sequence[str] | None = None) -> list[str]:
+        """Return these fields, or all but the digest; raise if one does not exist."""
+        if fields is None:
+            return [f.name for f in self.schema if f.name != DIGEST]
+        for name in fields:
+            self._require_field(name)
+        return list(fields)
+
+    def _require_field(self, name: str) -> None:
+        if name not in self.schema:
+            known = ", ".join(field.name for field in self.schema)
+            raise UserError(f"{self.path}: no field '{name}': it has {known}")
+
+    def where(self, condition: str = "", **equal: Any) -> "Dataset":
+        """Select samples by their labels, without reading any image.
+
+        >>> # dataset.where(line_count=3)
+        >>> # dataset.where("line_count <= 3 and alignment == 0")
+        """
+        chosen = np.ones(len(self), bool)
+        if condition:
+            chosen &= evaluate_condition(condition, self.column, len(self), str(self.path))
+        for name, value in equal.items():
+            chosen &= equal_to(self.column(name), value, name)
+        return self[np.flatnonzero(chosen)]
+
+    def torch(
+        self, transform: Callable[[Any], Any] | None = None, fields: Sequence[str] | None = None
+    ) -> "Samples":
+        """Return the samples as a `torch.utils.data.Dataset`; see `ivl_shards.torch_datasets`."""
+        from ivl_shards.torch_datasets import Samples  # torch is needed here alone
+
+        return Samples(self, transform, fields)
+
+    def inductive_steps(self, steps: str = "random", **options: Any) -> "InductiveSteps":
+        """Return single steps (image, m_t, y_t, m_{t+1}) as a `torch.utils.data.Dataset`; see
+        `ivl_shards.torch_datasets.InductiveSteps`."""
+        from ivl_shards.torch_datasets import InductiveSteps  # torch is needed here alone
+
+        return InductiveSteps(self, steps, **options)
 
     def _batch(self, name: str, rows: Array) -> Array:
         field, values = self.schema[name], self._files.gather(name, rows)

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Callable
 
-from ivl_shards import About, Generator, Sample
+from ivl_shards import Generator, Metadata, Sample
 from ivl_shards.generation.generator import drawn_samples
 from shapes_gen.coloured.recipe import ColouredRecipe
 from shapes_gen.coloured.render import render, schema, size
@@ -24,10 +24,10 @@ LIMITS = (
 )
 
 
-def about(recipe: ColouredRecipe, source: None) -> About:
+def metadata(recipe: ColouredRecipe, source: None) -> Metadata:
     """Return what the card of a dataset says; nothing in it is other people's."""
     command = shlex.join([*NAME.split(), *recipe.options()])
-    return About("Coloured Shapes", DESCRIPTION, command, limits=LIMITS)
+    return Metadata("Coloured Shapes", DESCRIPTION, command, limits=LIMITS)
 
 
 def start(recipe: ColouredRecipe, source: None) -> Callable[[int], Sample]:
@@ -43,7 +43,7 @@ COLOURED = Generator(
     schema=schema,
     size=size,
     start=start,
-    metadata=about,
+    metadata=metadata,
 )
 
 __all__ = ["COLOURED", "ColouredRecipe"]

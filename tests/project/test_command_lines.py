@@ -128,7 +128,7 @@ def test_completion_and_json_are_on_the_page() -> None:
         assert f"_{name.replace('-', '_').upper()}_COMPLETE" in page
     for path in COMMANDS:
         if any("--json" in option.opts for option in find(path).params):
-            assert f"`{' '.join(path)}`" in page.split("is for scripts:")[1].split(". What")[0]
+            assert f"`{' '.join(path)}`" in page.split("**`--json`**")[1].split(" - **")[0]
 
 
 def test_a_group_alone_shows_its_help(run) -> None:

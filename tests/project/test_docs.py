@@ -2,7 +2,10 @@
 
 import re
 import shlex
-from collections.abc import Iterator
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,7 @@ from PIL import Image
 from benchmark.results.cards import bundled_cards, models_page
 from benchmark.results.results_page import curve_pictures, read_notes, results_page
 from benchmark.results.tables import read_results
-from commands import ROOT
+from commands import ROOT, tool
 from pages import OTHER_PAGES, PAGES, SLOW, commands, expanded, made_small, named_files, read
 
 every_page = pytest.mark.parametrize("page", PAGES)
@@ -27,19 +30,63 @@ def scheduler() -> Iterator[str]:
         yield cluster.scheduler_address
 
 
+@pytest.fixture
+def in_background(tmp_path: Path) -> Iterator[Callable[[list[str]], None]]:
+    """Start a command as a shell does for `command &`; end it after the test."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(words: list[str]) -> None:
+        started.append(
+            subprocess.Popen([tool(words[0]), *words[1:]], cwd=tmp_path, stderr=subprocess.DEVNULL)
+        )
+
+    yield start
+    for process in reversed(started):  # workers before their scheduler
+        process.terminate()
+    for process in started:
+        process.wait(30)
+
+
+def wait_for_port(port: int, seconds: float = 60) -> None:
+    """Wait until somebody listens at a port, as who types the next command does."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            assert time.monotonic() < end, f"nobody listens at port {port}"
+            time.sleep(0.1)
+
+
+def free_port() -> int:
+    """Return a port that nobody listens at."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
 @pytest.mark.parametrize(
     "page", [pytest.param(p, marks=pytest.mark.slow) if p in SLOW else p for p in PAGES]
 )
 def test_every_command_works(
-    page: str, run, tmp_path: Path, request: pytest.FixtureRequest
+    page: str, run, in_background, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     PAGES[page](tmp_path)
     found = commands(page)
     assert found
+    port = free_port()  # instead of Dask's own, which may be in use here
     for k, line in enumerate(found):
         if "tcp://host:8786" in line:
             line = line.replace("tcp://host:8786", request.getfixturevalue("scheduler"))
-        words = shlex.split(line)
+        words = shlex.split(line.replace("tcp://127.0.0.1:8786", f"tcp://127.0.0.1:{port}"))
+        if words == ["dask", "scheduler", "&"]:
+            in_background([*words[:-1], "--port", str(port), "--no-dashboard"])
+            wait_for_port(port)
+            continue
+        if words[-1] == "&":
+            in_background(words[:-1])
+            continue
         settings = dict(w.split("=", 1) for w in words if re.match(r"[A-Z]+=", w))
         words = made_small(words[len(settings) :], k)
         if words[0] == "mkdir":
@@ -64,7 +111,7 @@ def test_every_python_example_works(
     if examples := [text for text in found if text not in files]:
         PAGES[page](tmp_path)
     for example in examples:
-        exec(example.replace("20_000", "24"), {})
+        exec(example.replace("20_000", "24"), {"__name__": "__main__"})
 
 
 @pytest.mark.parametrize("page", [*PAGES, *OTHER_PAGES])
@@ -72,6 +119,12 @@ def test_every_link_leads_somewhere(page: str) -> None:
     for target in re.findall(r'(?:\]\(|src=")([^)"#]+)[)"]', read(page)):
         if not target.startswith("https://"):
             assert (ROOT / page).parent.joinpath(target).exists(), target
+
+
+def test_the_security_page_names_files_that_exist() -> None:
+    named = re.findall(r"`(\w+/[\w/]+\.py)`", read("docs/SECURITY.md"))
+    assert named
+    assert [path for path in named if not (ROOT / path).is_file()] == []
 
 
 # --- what would go stale -------------------------------------------------------------------

@@ -22,6 +22,8 @@ HOME = "https://captain-whu.github.io/DOTA/dataset.html"
 _VERSIONS = ("", "-v1.0", "-v1.5", "-v2.0")
 # Beside the oriented quads lie the same objects as upright boxes; those are not what we want.
 _UPRIGHT = ("hbb", "reclabel", "task2")
+_OUTSIDE = "lies outside the image (ignored)"
+_LEAVES = "leaves the image (it counts as cut)"
 
 
 @dataclass(frozen=True)
@@ -228,10 +230,6 @@ def read_scene(pair: Pair, category: str, least: int) -> ReadScene:
         fingerprint=_fingerprint(pair, text),
     )
     return ReadScene(scene, "", complaints)
-
-
-_OUTSIDE = "lies outside the image (ignored)"
-_LEAVES = "leaves the image (it counts as cut)"
 
 
 def _place(thing: Labelled, height: int, width: int) -> str:

@@ -17,7 +17,7 @@ from icdar_blocks.grouping import group
 from icdar_blocks.page import write_page
 from icdar_blocks.plan import Grouped, group_split, plan_dataset
 from icdar_blocks.recipe import IcdarRecipe
-from icdar_blocks.rule import RULES, Rule, choose
+from icdar_blocks.rule import RULES, choose
 from icdar_blocks.scenes import SPLITS
 from icdar_blocks.sheet import write_sheets
 from icdar_blocks.table import format_table
@@ -106,14 +106,15 @@ def cli(
         plan = plan_dataset(grouped, dense_memory=dense_memory, **knobs)
         generate_and_report(ICDAR, plan.recipe, out, quiet=quiet, source=plan.source, **options)
     if not quiet:
-        click.echo(_report(grouped, rule if choices else rule_name))
+        click.echo(_report(grouped, " ".join([rule_name, *choices])))
     if page is not None:
         _write(page, lambda: write_page(grouped, page))
     if sheet is not None and out is not None:
         _write(sheet, lambda: write_sheets(open_dataset(out), sheet))
 
 
-def _report(grouped: Grouped, rule: Rule | str) -> str:
+def _report(grouped: Grouped, rule: str) -> str:
+    """Return the table of a split, and what is missing from it."""
     split, table = grouped.split, grouped.table
     many_words = sum(len(scene.words) for scene in split.scenes)
     of = "" if split.name == "test" else "; the paper's table is of the test split"

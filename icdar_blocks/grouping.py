@@ -17,6 +17,9 @@ from ivl_shards import UserError
 from ivl_shards.format.schema import Array
 
 AnyWord = Word | Sequence[object]
+# Rise over run, about 20°. Beyond, the slope is more likely a line of two words of different
+# height than a slant; ICDAR's boxes are upright anyway.
+_STEEPEST = Fraction(36, 100)
 
 
 def group(words: Iterable[AnyWord], rule: Rule = PUBLISHED) -> list[Block]:
@@ -112,11 +115,6 @@ def _checked(given: AnyWord) -> Word:
     if not (-np.inf < word.x0 < word.x1 < np.inf and -np.inf < word.y0 < word.y1 < np.inf):
         raise UserError(f"word '{word.text}': its box {word.box} is empty or not finite")
     return word
-
-
-# Rise over run, about 20°. Beyond, the slope is more likely a line of two words of different
-# height than a slant; ICDAR's boxes are upright anyway.
-_STEEPEST = Fraction(36, 100)
 
 
 def ordered_block(lines: Iterable[Line]) -> Block:

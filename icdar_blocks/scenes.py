@@ -17,6 +17,7 @@ from ivl_shards.format.schema import Array
 from ivl_shards.generation.recipe import require
 from ivl_shards.photograph import Unreadable, open_photograph
 
+FORMATS = ("JPEG", "PNG")
 SPLITS = {"train": "Training", "test": "Test"}
 """Our name of a split → the organisers'."""
 _TRUTH = re.compile(r"gt_(.+)\.txt", re.IGNORECASE)
@@ -90,9 +91,6 @@ def _natural(name: str) -> list[tuple[int, str]]:
     """
     parts = re.split(r"([0-9]+)", name)
     return [(int(part[:18]), "") if part[:1].isdecimal() else (0, part) for part in parts]
-
-
-FORMATS = ("JPEG", "PNG")
 
 
 def picture_size(data: bytes, name: str) -> tuple[int, int]:

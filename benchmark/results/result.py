@@ -45,7 +45,7 @@ class Result:
     task: Task
     model: str
     preset: str
-    """That of the training; of an off-the-shelf reader, what it was run on."""
+    """The preset of the training; for an off-the-shelf reader, what it was run on."""
     config: Config | None
     """None: the model was not trained here, such as an off-the-shelf reader."""
     changes: tuple[str, ...]

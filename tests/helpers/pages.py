@@ -103,6 +103,7 @@ OTHER_PAGES = {
     "docs/SECURITY.md": "has none; what it says is tested where it names the tests",
     "docs/RESULTS.md": "written from results/, see below",
     "docs/MODELS.md": "written from the weights and results/, see below",
+    "docs/experiments.md": "has no examples: tables of what was tried",
     "docs/PERFORMANCE.md": "written by make perf",
 }
 # What is not run here, and why.

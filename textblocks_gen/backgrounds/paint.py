@@ -92,6 +92,7 @@ def corner_radius(rng: Rng, box: Box) -> int:
 
 
 def box_corners(box: Box) -> list[Point]:
+    """Return the corners of a box, clockwise from the upper left."""
     left, top, right, bottom = box
     return [(left, top), (right, top), (right, bottom), (left, bottom)]
 
@@ -130,6 +131,7 @@ def box_outline(rng: Rng, box: Box, askew: int, radius: int) -> list[Point]:
 
 
 def bounding_box(points: Sequence[Point]) -> Box:
+    """Return the smallest box around some points."""
     xs, ys = [x for x, _ in points], [y for _, y in points]
     return min(xs), min(ys), max(xs), max(ys)
 
@@ -185,6 +187,7 @@ def wear_off(rng: Rng, mask: Grey, rest: int) -> Grey:
 
 
 def fill_box(image: NDArray[np.uint8], box: Box, colour: Colour | int) -> None:
+    """Fill a box with a colour; parts outside of the image are left out."""
     left, top, right, bottom = (max(0, side) for side in box)
     image[top:bottom, left:right] = colour
 
@@ -197,6 +200,7 @@ def darken_box(image: Pixels, box: Box, light: int) -> None:
 
 
 def lighter(colour: Colour, by: int) -> Colour:
+    """Return a colour that is lighter by some steps of 255, or darker if they are negative."""
     red, green, blue = (min(max(part + by, 0), 255) for part in colour)
     return red, green, blue
 

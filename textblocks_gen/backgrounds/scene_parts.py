@@ -41,10 +41,12 @@ WALLS: tuple[Texture, ...] = (
 
 
 def wall(rng: Rng, height: int, width: int) -> Pixels:
+    """Draw a wall of a random kind."""
     return WALLS[int(rng.integers(len(WALLS)))](rng, height, width)
 
 
 def cork(rng: Rng, height: int, width: int) -> Pixels:
+    """Draw a cork board."""
     crumbs = (centred(smooth(rng, height, width, 2)) >> 1) + (
         centred(smooth(rng, height, width, 1)) >> 2
     )
@@ -236,6 +238,7 @@ def draw_post(image: Pixels, box: Box, colour: Colour) -> None:
 
 
 def draw_pin(image: Pixels, centre: Point, colour: Colour) -> None:
+    """Draw the head of a pin or a screw, with a highlight and a shadow."""
     radius = max(2, image.shape[0] // 110)
     x, y = centre
     cv2.circle(image, (x + 1, y + 2), radius + 1, lighter(colour, -90), -1, cv2.LINE_AA)

@@ -41,7 +41,7 @@ class Playback:
     data: Path
     """Folder of the datasets; a run whose test set it lacks is not played."""
     samples: int = 6
-    """Test images for each inductive run."""
+    """Number of test images for each inductive run."""
     named: Collection[str] = ()
     """Models of third parties whose code may be imported: see `benchmark.models.load`."""
 

@@ -83,7 +83,8 @@ def given_text(folder: Path) -> None:
 
 # Each page, and what its reader has beforehand.
 PAGES: dict[str, Callable[[Path], None]] = {
-    "README.md": given_files_of_extend,
+    "README.md": given_nothing,
+    "docs/TUTORIAL.md": given_nothing,
     "docs/SHARDS.md": given_datasets,
     "docs/SHAPES.md": given_nothing,
     "docs/TEXTBLOCKS.md": given_novel,
@@ -95,10 +96,13 @@ PAGES: dict[str, Callable[[Path], None]] = {
     "docs/CONTRIBUTING.md": given_nothing,
 }
 # These train: they take longer than a few seconds.
-SLOW = ("README.md", "docs/BENCHMARK.md", "docs/EXTEND.md")
+SLOW = ("README.md", "docs/TUTORIAL.md", "docs/BENCHMARK.md", "docs/EXTEND.md")
+# Their Python examples use what the commands before them have written.
+READ_IN_ORDER = ("README.md", "docs/TUTORIAL.md")
 # Pages without commands, and why their examples are in order nevertheless.
 OTHER_PAGES = {
     "docs/ARCHITECTURE.md": "has none; test_imports.py checks who imports whom",
+    "docs/PROTOCOL.md": "has none; explains what other pages and the code do",
     "docs/FORMAT.md": "its examples are run by test_third_party_tools.py",
     "docs/SECURITY.md": "has none; what it says is tested where it names the tests",
     "docs/RESULTS.md": "written from results/, see below",
@@ -111,7 +115,7 @@ NOT_RUN = {
     "make ": "make test runs these tests; the other targets take minutes",
     "pip ": "goes over the network, and make test has done it",
     "ivl-fonts install": "downloads hundreds of megabytes; test_fonts_install.py has a small one",
-    "ivl-bench eval --model ocr": "reads for minutes; see test_bench_baselines.py",
+    "ivl-bench eval --model ocr": "reads for minutes; test_baselines.py has a short one",
 }
 
 
@@ -125,21 +129,31 @@ def named_files(page: str) -> dict[str, str]:
     return {name: text for text, name in found}
 
 
-def commands(page: str) -> list[str]:
-    """The lines of plain blocks; what tools print is in blocks of `text`."""
-    blocks = re.findall(r"^```(\w*)\n(.*?)^```", read(page), re.DOTALL | re.MULTILINE)
-    lines = [line for language, block in blocks if not language for line in block.splitlines()]
-    typed = [line.split("#")[0].strip() for line in lines]
-    return [line for line in typed if line and not line.startswith(tuple(NOT_RUN))]
+def steps(page: str) -> list[tuple[str, str]]:
+    """Return what a reader of a page does, in order: ("", a command) or ("python", an example).
+
+    Commands are the lines of plain blocks; what tools print is in blocks of `text`. Python examples
+    are among the steps of pages that are read in order.
+    """
+    found = []
+    for language, block in re.findall(
+        r"^```(\w*)\n(.*?)^```", read(page), re.DOTALL | re.MULTILINE
+    ):
+        if language == "":
+            typed = [line.split("#")[0].strip() for line in block.splitlines()]
+            found += [("", each) for each in typed if each and not each.startswith(tuple(NOT_RUN))]
+        elif language == "python" and page in READ_IN_ORDER:
+            found.append((language, block))
+    return found
 
 
-def made_small(words: list[str], k: int) -> list[str]:
-    """The same command with fewer samples, and results under names of their own."""
+def made_small(words: list[str], k: int, folder: Path) -> list[str]:
+    """Return the same command with fewer samples, and another name for a file that exists."""
     words = [f"out-{k}" if word == "out/" else word for word in words]
     for option, number in (("--n", "2"), ("--total", "24")):
         if option in words:
             words[words.index(option) + 1] = number
-    if words[0] in ("shapes-gen", "textblocks-gen"):
+    if words[0] in ("shapes-gen", "textblocks-gen") and (folder / words[-1]).exists():
         words[-1] = f"{k}.h5"
     if "run" in words[:6] and words[0] in ("ivl-bench", "torchrun"):
         task = words[words.index("--task") + 1] if "--task" in words else "toy-shapes"

@@ -73,7 +73,7 @@ def _unpacked_bytes(content: bytes) -> int:
     Stops soon after `MOST_BYTES`: a few bytes may unpack to gigabytes.
     """
     if content[:4] == b"wOF2":
-        start, (packed,) = _woff2_start(content), struct.unpack_from(">L", content, 20)
+        start, (packed,) = woff2_start(content), struct.unpack_from(">L", content, 20)
         return _brotli_bytes(content[start : start + packed])
     if content[:4] != b"wOFF":
         return 0
@@ -87,7 +87,7 @@ def _unpacked_bytes(content: bytes) -> int:
     return total
 
 
-def _woff2_start(content: bytes) -> int:
+def woff2_start(content: bytes) -> int:
     """Return where the compressed stream of a WOFF2 file begins: behind its list of tables."""
     (tables,) = struct.unpack_from(">H", content, 12)
     place = 48

@@ -12,7 +12,6 @@ from ivl_shards.generation.engine import Made, generate
 from ivl_shards.generation.generator import Generator
 from ivl_shards.generation.recipe import Recipe
 
-
 __all__ = [
     "DEFLATE",
     "ENCODED",

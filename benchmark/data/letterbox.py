@@ -7,6 +7,13 @@ import numpy as np
 
 from ivl_shards.format.schema import Array
 
+SIZE = (320, 448)
+"""Height and width of the canvas: those of synthetic blocks."""
+_MAX_ENLARGEMENT = 4.0
+# Smallest distance of a block from the canvas's edge: in pixels in training, and over the size of
+# the canvas when pictures are read.
+_MARGIN, _MARGIN_FRACTION = 4, 0.025
+
 
 @dataclass(frozen=True)
 class Letterboxed:
@@ -52,14 +59,6 @@ def letterbox(picture: Array, canvas: tuple[int, int], scale: float = 1.0) -> Le
     laid = cv2.copyMakeBorder(pixels, top, below, left, right, cv2.BORDER_REPLICATE)
     scales = inner[0] / width, inner[1] / height
     return Letterboxed(np.asarray(laid), (height, width), scales, (left, top))
-
-
-SIZE = (320, 448)
-"""Height and width of the canvas: those of synthetic blocks."""
-_MAX_ENLARGEMENT = 4.0
-# Smallest distance of a block from the canvas's edge: in pixels in training, and over the size of
-# the canvas when pictures are read.
-_MARGIN, _MARGIN_FRACTION = 4, 0.025
 
 
 def letterbox_at_scale(picture: Array, canvas: tuple[int, int], scale: float) -> Letterboxed:

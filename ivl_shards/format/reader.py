@@ -10,6 +10,7 @@ Files are opened on first use, once in each process, so a dataset can be passed 
 PyTorch DataLoader whether they are forked or spawned. Torch is not required.
 """
 
+import json
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +35,6 @@ from ivl_shards.format.structure import (
     open_checked,
     stored_shards,
 )
-from ivl_shards.generation.recipe import from_json
 
 # Most shards that are open at a time, because of the limit on open files.
 if TYPE_CHECKING:
@@ -195,7 +195,8 @@ class Dataset(Sequence[Sample]):
     @property
     def recipe(self) -> dict[str, Any]:
         """The recipe that it was generated from."""
-        return from_json(self._files.attributes["recipe"])
+        stored: dict[str, Any] = json.loads(self._files.attributes["recipe"])
+        return stored
 
     @property
     def schema(self) -> Schema:

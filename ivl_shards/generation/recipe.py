@@ -10,6 +10,9 @@ from ivl_shards.generation.knobs import changed_options, settle
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _LARGEST_SEED = 2**63 - 1
+_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+# Far above any real dataset; it keeps a slip such as 1-99999999999 from filling the memory.
+_LARGEST_COUNT = 10_000
 
 
 @dataclass(frozen=True)
@@ -80,17 +83,6 @@ def require(condition: bool, complaint: str) -> None:
         raise UserError(complaint)
 
 
-def from_json(text: str) -> dict[str, Any]:
-    """Return a stored recipe as plain values; its generator need not be installed."""
-    values: dict[str, Any] = json.loads(text)
-    return values
-
-
-_PART = re.compile(r"(\d+)(?:-(\d+))?")
-# Far above any real dataset; it keeps a slip such as 1-99999999999 from filling the memory.
-_LARGEST = 10_000
-
-
 def parse_counts(text: str) -> tuple[int, ...]:
     """Parse a list of ranges.
 
@@ -99,14 +91,14 @@ def parse_counts(text: str) -> tuple[int, ...]:
     """
     counts: list[int] = []
     for part in text.replace(" ", "").split(","):
-        match = _PART.fullmatch(part)
+        match = _RANGE.fullmatch(part)
         if not match:
             raise UserError(f"'{text}' is not a list of counts: write 3-10 or 1-10,15,20")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
             raise UserError(f"'{part}' runs backwards: write {last}-{first}")
-        if last > _LARGEST:
-            raise UserError(f"'{part}' is too large: counts go up to {_LARGEST}")
+        if last > _LARGEST_COUNT:
+            raise UserError(f"'{part}' is too large: counts go up to {_LARGEST_COUNT}")
         counts += range(first, last + 1)
     if len(set(counts)) < len(counts):
         raise UserError(f"'{text}' names a count twice")

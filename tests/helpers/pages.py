@@ -132,8 +132,8 @@ def named_files(page: str) -> dict[str, str]:
 def steps(page: str) -> list[tuple[str, str]]:
     """Return what a reader of a page does, in order: ("", a command) or ("python", an example).
 
-    Commands are the lines of plain blocks; what tools print is in blocks of `text`. Python examples
-    are among the steps of pages that are read in order.
+    Commands are the lines of plain blocks. Python examples are among the steps of pages that are
+    read in order, and what they print follows as ("text", …) where the page shows it.
     """
     found = []
     for language, block in re.findall(
@@ -142,7 +142,9 @@ def steps(page: str) -> list[tuple[str, str]]:
         if language == "":
             typed = [line.split("#")[0].strip() for line in block.splitlines()]
             found += [("", each) for each in typed if each and not each.startswith(tuple(NOT_RUN))]
-        elif language == "python" and page in READ_IN_ORDER:
+        is_example = language == "python" and page in READ_IN_ORDER
+        is_output = language == "text" and found and found[-1][0] == "python"
+        if is_example or is_output:
             found.append((language, block))
     return found
 

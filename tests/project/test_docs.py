@@ -1,5 +1,7 @@
 """What README and docs tell people to type works as it stands, and what they say is not stale."""
 
+import contextlib
+import io
 import re
 import shlex
 import socket
@@ -76,10 +78,16 @@ def test_every_command_works(
     PAGES[page](tmp_path)
     found = steps(page)
     assert found
+    printed = io.StringIO()  # by the last Python example
     port = free_port()  # instead of Dask's own, which may be in use here
     for k, (language, line) in enumerate(found):
         if language == "python":
-            exec(line, {"__name__": "__main__"})
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(line, {"__name__": "__main__"})
+            continue
+        if language == "text":
+            assert printed.getvalue() == line
             continue
         words = shlex.split(line.replace("tcp://127.0.0.1:8786", f"tcp://127.0.0.1:{port}"))
         if words == ["dask", "scheduler", "&"]:

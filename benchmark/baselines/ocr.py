@@ -16,7 +16,7 @@ from benchmark.baselines.association import associate, piece_lines, scene_lines,
 from benchmark.baselines.engines import ENGINES, Engine
 from benchmark.data.datasets import TestSet
 from benchmark.evaluation.decoding import Decoding, lexicon_words
-from benchmark.evaluation.scores import Predicted, make_evaluation
+from benchmark.evaluation.evaluate import Predicted, make_evaluation
 from benchmark.results.environment import environment
 from benchmark.results.result import Result, scores_of
 from benchmark.tasks.icdar_blocks import find_scenes

@@ -24,7 +24,7 @@ from benchmark.tasks.task import Kind
 from ivl_shards.format.schema import Array
 
 # Letters that are read with little confidence count for much less: at a wrong size, some are read
-# in anything. This and the next were chosen on ICDAR's train split (experiments/test_scales.py).
+# in anything. This and the next were chosen on ICDAR's train split (experiments/compare_scales.py).
 _POWER = 3
 # Of two lines that share so much of the smaller one's area, one is dropped.
 _SHARED = 0.3

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmark.data.alphabets import ASCII
 from benchmark.data.augmentation import other_light
 from benchmark.data.letterbox import SIZE, training_scale, warp_onto_canvas
 from benchmark.evaluation.metrics import spot_words, word_metrics
 from benchmark.tasks.task import ReadingTask, Split
-from benchmark.tasks.text_blocks import ALPHABET, line_quads, line_texts
+from benchmark.tasks.text_blocks import line_quads, line_texts
 from icdar_blocks import generate, group_split, plan_dataset
 from ivl_shards import Sample, UserError
 from ivl_shards.format.memory import step_map
@@ -124,7 +125,7 @@ ICDAR_BLOCKS = ReadingTask(
     generate=generate_split,
     recipe=recipe,
     photographs=True,
-    alphabet=ALPHABET,
+    alphabet=ASCII,
     line_texts=line_texts,
     line_quads=line_quads,
     letterbox=SIZE,

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from benchmark.data.batches import image_batch, make_batch
 from benchmark.data.datasets import DataFolder
+from benchmark.evaluation.evaluate import predict
 from benchmark.evaluation.metrics import Prediction, block_text, edits
-from benchmark.evaluation.scores import predict
 from benchmark.models.contract import InductiveModel, Model
 from benchmark.models.load import load_model
 from benchmark.reading.pages import read_page

@@ -1,4 +1,4 @@
-"""Evaluation: a model's predictions for a test set, and its scores by length."""
+"""Evaluate a model: its predictions for a test set, and its scores by length."""
 
 import time
 from collections import defaultdict

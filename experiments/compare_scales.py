@@ -1,6 +1,6 @@
 """Compare the scales at which photographed blocks are read, on ICDAR's train split.
 
-IVL_DATA=… .venv/bin/python experiments/test_scales.py                  # some minutes
+IVL_DATA=… .venv/bin/python experiments/compare_scales.py                  # some minutes
 
 Prints the word F of the blocks that the bundled model was not trained on (`held out`) and, with
 --all-blocks, of all blocks of the train split: at single scales and merged from several, read by
@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmark.data.datasets import DataFolder, split_validation
 from benchmark.data.letterbox import letterbox_at_scale
-from benchmark.evaluation.scores import Predicted, score
+from benchmark.evaluation.evaluate import Predicted, score
 from benchmark.models.inductive_ocr import InductiveOcr
 from benchmark.models.line_reader import LineReader
 from benchmark.models.load import find_weights, load_reader

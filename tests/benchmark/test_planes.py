@@ -19,10 +19,10 @@ from benchmark.data.augmentation import (
 )
 from benchmark.models.build import build_model
 from benchmark.models.contract import Model
-from benchmark.models.counting_encoders import PhotoEncoder, contrast, even
+from benchmark.models.counting_encoders import PhotoEncoder, local_contrast, standardise
 from benchmark.models.equivariant import EquivariantNorm
 from benchmark.models.peaks import draw_peaks
-from benchmark.models.photo_counter import lowest_counted, marks_in
+from benchmark.models.photo_counter import lowest_counted, rescale_memory
 from benchmark.registry import find_task, find_training
 
 CENTRES = np.array([[20.5, 30.5], [64.5, 70.5], [100.5, 25.5]], np.float32)
@@ -183,8 +183,8 @@ def test_a_mirrored_image_is_seen_mirrored() -> None:
 
 def test_a_dark_photograph_is_seen_as_a_bright_one() -> None:
     image = torch.rand(1, 3, 32, 32)
-    assert torch.allclose(even(0.2 * image), even(image), atol=0.02)
-    assert bool(even(torch.full((1, 3, 32, 32), 0.4)).isfinite().all())
+    assert torch.allclose(standardise(0.2 * image), standardise(image), atol=0.02)
+    assert bool(standardise(torch.full((1, 3, 32, 32), 0.4)).isfinite().all())
 
 
 def test_a_faint_square_stands_out_as_a_clear_one_does() -> None:
@@ -192,7 +192,7 @@ def test_a_faint_square_stands_out_as_a_clear_one_does() -> None:
     image = 0.5 + 0.02 * torch.randn(1, 3, 64, 128)
     image[:, :, 28:36, 28:36] += 0.4
     faint = 0.5 + (image - 0.5) / 4
-    there, faintly = contrast(image), contrast(faint)
+    there, faintly = local_contrast(image), local_contrast(faint)
     assert faintly[0, 0, 28:36, 28:36].mean() > 0.7 * there[0, 0, 28:36, 28:36].mean()
 
 
@@ -224,7 +224,7 @@ def test_marks_are_as_wide_in_every_scale(scale: float) -> None:
     """A counter knows them in one width only, however large it sees an image."""
     centres, shown = torch.tensor([[[20.0, 30.0], [44.0, 16.0]]]), torch.ones(1, 2)
     sigmas, size = torch.tensor([2.5]), (round(48 * scale), round(64 * scale))
-    seen = marks_in(draw_peaks(centres, shown, sigmas, (48, 64)), scale, size)
+    seen = rescale_memory(draw_peaks(centres, shown, sigmas, (48, 64)), scale, size)
     wanted = draw_peaks(scale * centres, shown, sigmas, size)
     assert float((seen - wanted).abs().max()) < 0.1
 
@@ -276,5 +276,5 @@ def test_counting_ends_where_certainty_drops(
         return max_pool2d(peaks, 2).logit(eps=1e-6)
 
     monkeypatch.setattr(model, "maps", maps)
-    model.scales, model.limits = (1.0,), ((0.5, 0.3), (0.4, 0.25))
+    model.scales, model.thresholds = (1.0,), ((0.5, 0.3), (0.4, 0.25))
     assert model.predict(torch.rand(1, 3, 64, 64)) == [count]

@@ -6,16 +6,16 @@ import torch
 from torch.nn.functional import avg_pool2d, max_pool2d
 
 from benchmark.data.augmentation import (
-    _MOST,
-    _SMALLEST,
+    MAX_PLANES,
+    MIN_SIZE,
     Scene,
     add_clutter,
-    another_photograph,
-    borrow,
-    erased,
-    move,
-    other_film,
-    repaint,
+    augment_planes,
+    distort_tones,
+    erase_planes,
+    paste_patch,
+    random_affine,
+    recolour_planes,
 )
 from benchmark.models.build import build_model
 from benchmark.models.contract import Model
@@ -62,7 +62,7 @@ def found(image: np.ndarray, near: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(40))
 def test_centres_move_with_their_planes(seed: int) -> None:
     ground = np.full((128, 128, 3), 60, np.uint8) if seed % 2 else None
-    moved = move(SCENE, ground, np.random.default_rng(seed))
+    moved = random_affine(SCENE, ground, np.random.default_rng(seed))
     assert moved.image.shape == (128, 128, 3) and moved.image.dtype == np.uint8
     assert (moved.centres > 0).all() and (moved.centres < 128).all()
     assert (moved.sizes <= SIZES).all()
@@ -72,7 +72,7 @@ def test_centres_move_with_their_planes(seed: int) -> None:
 
 def test_a_smaller_crop_lies_on_the_ground_it_is_given() -> None:
     ground = np.full((128, 128, 3), (200, 40, 40), np.uint8)
-    seen = [move(SCENE, ground.copy(), np.random.default_rng(k)).image for k in range(20)]
+    seen = [random_affine(SCENE, ground.copy(), np.random.default_rng(k)).image for k in range(20)]
     assert any((image == ground).all(2).mean() > 0.2 for image in seen)
 
 
@@ -80,7 +80,7 @@ def test_planes_are_repainted_and_nothing_else() -> None:
     image, other = crop(), False
     far = (away(SCENE) > 1.2).all(0)
     for seed in range(20):
-        painted = repaint(SCENE, np.random.default_rng(seed))
+        painted = recolour_planes(SCENE, np.random.default_rng(seed))
         assert np.array_equal(painted[far], image[far])
         assert (painted[30, 20] != image[30, 20]).any()
         other |= bool(painted[30, 20, 0] > 90)  # the other way round: redder than the ground
@@ -89,7 +89,7 @@ def test_planes_are_repainted_and_nothing_else() -> None:
 
 def test_planes_are_erased() -> None:
     assert blue(SCENE.image).max() == 255
-    assert blue(erased(SCENE)).max() < 5
+    assert blue(erase_planes(SCENE)).max() < 5
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -99,8 +99,8 @@ def test_pieces_of_another_crop_bring_their_planes_or_none(seed: int) -> None:
     plain = Scene(np.full((128, 128, 3), 120, np.uint8), CENTRES[:1], SIZES[:1])
     rng, scene = np.random.default_rng(seed), plain
     for _ in range(6):
-        scene = borrow(scene, SCENE, rng)
-    assert 1 <= len(scene.centres) == len(scene.sizes) <= _MOST
+        scene = paste_patch(scene, SCENE, rng)
+    assert 1 <= len(scene.centres) == len(scene.sizes) <= MAX_PLANES
     assert np.array_equal(scene.centres[0], CENTRES[0])
     near = away(scene)
     assert (scene.image[near[0] < 0.75] == 120).all()
@@ -113,8 +113,8 @@ def test_pieces_of_another_crop_bring_their_planes_or_none(seed: int) -> None:
 def test_planes_are_borrowed_at_all() -> None:
     scene, rng = SCENE, np.random.default_rng(0)
     for _ in range(20):
-        scene = borrow(scene, SCENE, rng)
-    assert len(scene.centres) == _MOST
+        scene = paste_patch(scene, SCENE, rng)
+    assert len(scene.centres) == MAX_PLANES
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -122,15 +122,15 @@ def test_other_film_loses_no_plane(seed: int) -> None:
     """What is seen in a crop is still there: darker than its ground, if it was."""
     image = crop()
     image[30:36, 17:24] = 10
-    seen = other_film(image, np.random.default_rng(seed)).astype(float).mean(2)
+    seen = distort_tones(image, np.random.default_rng(seed)).astype(float).mean(2)
     assert seen[31:35, 19:22].mean() < seen[20:45, 5:40].mean() - 0.5 * seen[20:45, 5:40].std()
 
 
 def test_no_plane_becomes_too_small_to_be_tested_on() -> None:
     """Beyond what turning the crop takes, which must stay in the image."""
-    scenes = [another_photograph(SCENE, SCENE, np.random.default_rng(seed)) for seed in range(60)]
+    scenes = [augment_planes(SCENE, SCENE, np.random.default_rng(seed)) for seed in range(60)]
     smallest = min(float(scene.sizes.min()) for scene in scenes)
-    assert smallest >= min(_SMALLEST, SIZES.min() / np.sqrt(2)) - 1e-3
+    assert smallest >= min(MIN_SIZE, SIZES.min() / np.sqrt(2)) - 1e-3
 
 
 @pytest.mark.parametrize("seed", range(40))

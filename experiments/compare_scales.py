@@ -19,7 +19,7 @@ from benchmark.evaluation.evaluate import Predicted, score
 from benchmark.models.inductive_ocr import InductiveOcr
 from benchmark.models.line_reader import LineReader
 from benchmark.models.load import find_weights, load_reader
-from benchmark.reading.pages import LineFinder, PageReading, merge_views, read_views
+from benchmark.reading.multi_scale import LineFinder, ScaleReading, merge_scales, read_views
 from benchmark.tasks.icdar_blocks import ICDAR_BLOCKS
 from benchmark.tasks.task import ReadingTask
 from ivl_shards.format.reader import Dataset
@@ -61,7 +61,7 @@ def compare(task: ReadingTask, name: str, reader: LineFinder, blocks: Dataset) -
     lengths = blocks.column(task.group_scores_by)
     truths = [task.truth(sample) for sample in samples]
 
-    def show(label: str, read: Sequence[PageReading]) -> None:
+    def show(label: str, read: Sequence[ScaleReading]) -> None:
         texts = [reading.texts for reading in read]
         rows = map(Predicted, range(len(read)), texts, truths)
         scores = score(task, lengths, list(rows))["word F"]
@@ -77,7 +77,7 @@ def compare(task: ReadingTask, name: str, reader: LineFinder, blocks: Dataset) -
 
     for chosen in SETS:
         label = "/".join(f"{SCALES[k]:g}" for k in chosen)
-        show(label, [merge_views([views[k] for k in chosen]) for views in found])
+        show(label, [merge_scales([views[k] for k in chosen]) for views in found])
     print(f"{name:28} {np.size(found)} readings of {len(samples)} blocks")
 
 

@@ -66,8 +66,8 @@ def load_model(path: Path, named: Collection[str] = ()) -> tuple[Config, Model]:
         )
     try:
         if config.model in MODELS:
-            # Without any values first: nothing is allocated for sizes that the file's own
-            # tensors do not have.
+            # Checked on the meta device first, so that nothing is allocated for sizes in the
+            # configuration that the file's tensors do not have.
             with torch.device("meta"), _WithoutValues():
                 check_fit(_build(config), tensors, path)
         model = _build(config)
@@ -90,8 +90,8 @@ def load_reader(path: Path, named: Collection[str] = ()) -> tuple[ReadingTask, I
 
 
 def load_initial(name: str, model: Model) -> tuple[Path, str]:
-    """Check that a model can start from some weights; return their file, and a name for them that
-    does not depend on where it is: the run and its checksum."""
+    """Check that a model can be initialised with some weights; return their file, and a name that
+    does not depend on its location: the run and a checksum."""
     path = find_weights(name)
     tensors, config = _load_weights(path)
     require_alphabet(model, config, path)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.data.alphabets import ASCII
-from benchmark.data.augmentation import other_light
+from benchmark.data.augmentation import jitter_colours
 from benchmark.data.letterbox import SIZE, training_scale, warp_onto_canvas
 from benchmark.evaluation.metrics import spot_words, word_metrics
 from benchmark.tasks.task import ReadingTask, Split
@@ -76,7 +76,7 @@ def preprocess(
     if rng is not None:
         scale *= rng.uniform(_SMALLEST, 1.0)
         warp, place = _stance(rng, scale * max(image.shape)), rng.uniform(-1, 1, 2)
-        image = other_light(image, rng)
+        image = jitter_colours(image, rng)
         if rng.random() < 0.3:
             image = 255 - image  # light text on dark ground is as likely as the other
     pixels, moved = warp_onto_canvas(image, quads, scale, warp, place)

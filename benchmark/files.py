@@ -1,4 +1,4 @@
-"""Files: those of a run and of a report, which appear whole under their names or not at all."""
+"""Files: read and write the JSON files of runs and reports; writing is atomic."""
 
 import json
 from pathlib import Path
@@ -7,8 +7,9 @@ from typing import Any
 from ivl_shards import UserError
 from ivl_shards.disk import write_whole
 
-# A megabyte of JSON takes up to 25 of memory. Our own results have less than one.
-_LARGEST_JSON = 16_000_000
+# In bytes. A parsed file takes up to 25 times its size in memory; our own results have less than a
+# megabyte.
+_MAX_JSON_SIZE = 16_000_000
 
 
 def write_json(path: Path, values: Any) -> None:
@@ -17,10 +18,10 @@ def write_json(path: Path, values: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file, of a size that fits into memory."""
+    """Read a JSON file; refuse one that is too large for memory."""
     require_file(path)
     try:
-        if path.stat().st_size > _LARGEST_JSON:
+        if path.stat().st_size > _MAX_JSON_SIZE:
             raise UserError(f"{path}: larger than any file of ivl-bench")
         return json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -28,7 +29,7 @@ def read_json(path: Path) -> Any:
 
 
 def require_file(path: Path) -> None:
-    """Raise unless a path is that of a file: to open a pipe or a device might never end."""
+    """Raise unless a path is a regular file: opening a pipe or a device might block for ever."""
     try:
         found, is_file = path.exists(), path.is_file()
     except (OSError, ValueError) as error:

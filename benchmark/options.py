@@ -1,4 +1,4 @@
-"""Options: what a setting takes, wherever its value comes from, a command line or a file."""
+"""Options: which values a setting accepts, from a command line or from a file."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -8,21 +8,22 @@ from typing import Any
 from ivl_shards import UserError
 from ivl_shards.errors import did_you_mean
 
-# Characters of a value that a message repeats.
-_SHOWN = 60
+# Maximal length of a value that is quoted in a message.
+_MAX_QUOTED = 60
 
 
 @dataclass(frozen=True)
 class Option:
-    """What one setting takes."""
+    """The values that a setting accepts."""
 
     takes: str
-    """In words, for the message that refuses another value."""
+    """Description for error messages."""
     fits: Callable[[Any], bool]
+    """Tells whether a value is accepted."""
 
 
 def whole(low: int, high: int) -> Option:
-    """Take a whole number between two bounds."""
+    """Accept a whole number between two bounds."""
     return Option(
         f"a whole number from {low:,} to {high:,}",
         lambda value: type(value) is int and low <= value <= high,
@@ -30,27 +31,27 @@ def whole(low: int, high: int) -> Option:
 
 
 def number(low: float, high: float) -> Option:
-    """Take a number between two bounds, whole or not."""
+    """Accept a number between two bounds, whole or not."""
     return Option(f"a number from {low:g} to {high:g}", lambda value: is_number(value, low, high))
 
 
 def flag() -> Option:
-    """Take a truth value."""
+    """Accept true or false."""
     return Option("true or false", lambda value: type(value) is bool)
 
 
 def choice(*names: str) -> Option:
-    """Take one of some names."""
+    """Accept one of some names."""
     return Option(" or ".join(names), lambda value: isinstance(value, str) and value in names)
 
 
 def text() -> Option:
-    """Take a short line of text, or nothing."""
+    """Accept a short line of text, which may be empty."""
     return Option("a line of text", lambda value: is_line(value))
 
 
 def wholes(length: int, low: int, high: int) -> Option:
-    """Take a list of whole numbers, all between two bounds."""
+    """Accept a list of whole numbers, all between two bounds."""
     each = whole(low, high)
     return Option(
         f"a list of {length} whole numbers from {low:,} to {high:,}",
@@ -61,7 +62,7 @@ def wholes(length: int, low: int, high: int) -> Option:
 
 
 def like(default: Any) -> Option:
-    """Take what is of the type of a default, or anything if there is none."""
+    """Accept values of the same type as a default, or any value for a default of another type."""
     known: dict[type, Option] = {
         bool: flag(),
         int: Option("a whole number", lambda value: type(value) is int),
@@ -72,7 +73,7 @@ def like(default: Any) -> Option:
 
 
 def is_number(value: Any, low: float, high: float) -> bool:
-    """Whether a value is a finite number between two bounds.
+    """Tell whether a value is a finite number between two bounds.
 
     >>> is_number(0.5, 0, 1), is_number(float("nan"), 0, 1), is_number(True, 0, 1)
     (True, False, False)
@@ -83,7 +84,7 @@ def is_number(value: Any, low: float, high: float) -> bool:
 
 
 def is_line(value: Any, longest: int = 1000) -> bool:
-    """Whether a value is text that fits on a line and cannot steer a terminal.
+    """Tell whether a value is a line of text without control characters.
 
     >>> is_line("inductive, fast"), is_line("two\\nlines"), is_line("\\x1b[2J"), is_line(3)
     (True, False, False, False)
@@ -91,31 +92,31 @@ def is_line(value: Any, longest: int = 1000) -> bool:
     return isinstance(value, str) and len(value) <= longest and value.isprintable()
 
 
-def check_options(values: Mapping[str, Any], known: Mapping[str, Option], of: str) -> None:
-    """Raise at the first setting that is not known or has a value that it does not take; `of`
-    says whose settings they are."""
+def check_options(values: Mapping[str, Any], known: Mapping[str, Option], owner: str) -> None:
+    """Raise if a setting is unknown or does not accept its value; `owner` has the settings."""
     for name, value in values.items():
         if name not in known:
             raise UserError(
-                f"no option '{name}' of {of}{did_you_mean(name, known)}: "
+                f"no option '{name}' of {owner}{did_you_mean(name, known)}: "
                 f"there are {', '.join(known) or 'none'}"
             )
         check_option(name, value, known[name])
 
 
 def check_option(name: str, value: Any, option: Option) -> None:
-    """Raise unless a setting takes a value."""
+    """Raise unless a setting accepts a value."""
     if not option.fits(value):
-        raise UserError(f"{name}={_shown(value)}: {name} takes {option.takes}")
+        raise UserError(f"{name}={_quote(value)}: {name} takes {option.takes}")
 
 
-def _shown(value: Any) -> str:
-    shown = value if isinstance(value, str) else type(value).__name__
+def _quote(value: Any) -> str:
+    """Return a value as an error message quotes it: short, or the name of its type."""
+    quoted = value if isinstance(value, str) else type(value).__name__
     if isinstance(value, (int, float, bool)) and not _is_huge(value):
-        shown = str(value).lower() if isinstance(value, bool) else str(value)
-    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+        quoted = str(value).lower() if isinstance(value, bool) else str(value)
+    return quoted if len(quoted) <= _MAX_QUOTED else f"{quoted[:_MAX_QUOTED]}…"
 
 
 def _is_huge(value: float) -> bool:
-    """Whether a number has more digits than Python prints."""
+    """Tell whether a number may have more digits than Python prints."""
     return isinstance(value, int) and abs(value) >= 1 << 63

@@ -22,7 +22,7 @@ import torch
 
 from benchmark.data.batches import make_batch
 from benchmark.data.datasets import DataFolder
-from benchmark.evaluation.scores import evaluate
+from benchmark.evaluation.evaluate import evaluate
 from benchmark.models.build import build_model
 from benchmark.models.photo_counter import PhotoCounter
 from benchmark.registry import find_training
@@ -108,10 +108,10 @@ def main(steps: int, changes: tuple[str, ...], fold: int, seed: int, data: Path,
     short, long = (held_loss(model, held[np.flatnonzero(m)]) for m in (trained, ~trained))
     print(f"loss: {short:.2f} with three to five planes, {long:.2f} with more")
     print(
-        f"exact counts of {len(held)} crops of held images, by scales and limits: all, mean of "
+        f"exact counts of {len(held)} crops of held images, by scales and thresholds: all, mean of "
         "images, by count"
     )
-    for model.scales, model.limits in product(SCALES, LIMITS):
+    for model.scales, model.thresholds in product(SCALES, LIMITS):
         found = evaluate(task, model, held, torch.device("cpu"))
         counts = np.array([[each.prediction, each.truth] for each in found.predictions])
         right, few = counts[:, 0] == counts[:, 1], counts[:, 0] < counts[:, 1]
@@ -121,7 +121,7 @@ def main(steps: int, changes: tuple[str, ...], fold: int, seed: int, data: Path,
         figures = f"{100 * right.mean():5.1f} {100 * by_image:5.1f} | {by_count}"
         said = "-".join(f"{scale:g}" for scale in model.scales)
         print(
-            f"{said:10} {' '.join(f'{s:.2f} {h:.2f}' for s, h in model.limits)} {figures} | "
+            f"{said:10} {' '.join(f'{s:.2f} {h:.2f}' for s, h in model.thresholds)} {figures} | "
             f"{few.sum()} too few",
             flush=True,
         )

@@ -196,7 +196,7 @@ def paint_text(
     """Paint shadow, depth, outline and ink.
 
     against: the colour, the background's least and greatest brightness, and the height of the
-    lowest line.
+    shortest line.
     """
     colour, low, high, lowest = against
     light = brightness(colour) > (low + high) / 2

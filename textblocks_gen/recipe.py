@@ -172,7 +172,7 @@ class TextRecipe(Recipe):
     defocus: float = knob(0.0, "Probability that the image is out of focus.", 0, 1, scene=0.5)
     defocus_most: float = knob(
         0.18,
-        "Maximum radius of that blur over the height of the lowest line; most are far smaller.",
+        "Maximum radius of that blur over the height of the shortest line; most are far smaller.",
         0.01,
         0.5,
         scene=0.24,
@@ -180,7 +180,7 @@ class TextRecipe(Recipe):
     motion: float = knob(0.0, "Probability that the camera moves.", 0, 1, scene=0.3)
     motion_most: float = knob(
         0.45,
-        "Maximum length of that blur over the height of the lowest line; most are far smaller.",
+        "Maximum length of that blur over the height of the shortest line; most are far smaller.",
         0.01,
         1,
         scene=0.6,

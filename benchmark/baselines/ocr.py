@@ -1,7 +1,8 @@
-"""OCR: how well an off-the-shelf detector and recogniser reads blocks of text.
+"""OCR baselines: score an off-the-shelf detector and recogniser on blocks of text.
 
-As the paper did, it is run on the full scenes of ICDAR and its words are associated with the
-blocks; or on the blocks alone. With a lexicon every word becomes the nearest one there.
+As in the paper, it is run on the full scenes of ICDAR, and the words found are assigned to the
+blocks; or it is run on each block alone. With a lexicon, every word is replaced by the nearest one
+in it.
 """
 
 import time
@@ -16,7 +17,7 @@ from benchmark.baselines.association import associate, piece_lines, scene_lines,
 from benchmark.baselines.engines import ENGINES, Engine
 from benchmark.data.datasets import TestSet
 from benchmark.evaluation.decoding import Decoding, lexicon_words
-from benchmark.evaluation.scores import Predicted, make_evaluation
+from benchmark.evaluation.evaluate import Predicted, make_evaluation
 from benchmark.results.environment import environment
 from benchmark.results.result import Result, scores_of
 from benchmark.tasks.icdar_blocks import find_scenes
@@ -28,12 +29,12 @@ from ivl_shards.generation.recipe import require
 from ivl_shards.progress import show_progress
 
 PLACES = ("scenes", "blocks")
-"""What a baseline can be run on; the first is usual for tasks that have it."""
-# Tasks with text to read, and what of theirs can be read.
+"""What a baseline can be run on."""
+# For each task with text, what a baseline can be run on; the first is the default.
 _TASKS = {"icdar-blocks": PLACES, "text-blocks": ("blocks",)}
 
-Found = Iterator[tuple[int, list[str]]]
-"""Row of a block, and the lines that were read in it."""
+BlockLines = Iterator[tuple[int, list[str]]]
+"""Row of a block and the lines that were read in it."""
 
 
 def score_ocr(
@@ -47,10 +48,10 @@ def score_ocr(
     """Score a baseline on a test set; `place` is one of `PLACES`, by default the task's first."""
     places = _TASKS.get(task.name)
     if places is None:
-        raise UserError(f"--model {name}: is run on {' or '.join(_TASKS)}, not on {task.name}")
+        raise UserError(f"--model {name}: is for {' or '.join(_TASKS)}, not for {task.name}")
     place = place or places[0]
     require(place in places, f"--on {place}: {task.name} has no {place}")
-    require(decoding.beam is None, f"--beam: {name} decodes in its own way")
+    require(decoding.beam is None, f"--beam: {name} has its own decoder")
     lexicon = lexicon_words(decoding.lexicon) if decoding.lexicon else None
     engine = ENGINES[name]()
     dataset, begun = test.open(task), time.monotonic()
@@ -58,12 +59,12 @@ def score_ocr(
         read = read_scenes(dataset, task, test.data.folder, engine)
     else:
         read = read_blocks(dataset, engine)
-    found: list[Predicted] = []
+    predictions: list[Predicted] = []
     with show_progress(len(dataset), quiet) as report:
         for row, lines in read:
             if lexicon is not None:
-                lines = [fixed for line in lines if (fixed := correct(line, lexicon))]
-            found.append(Predicted(row, lines, task.truth(dataset[row])))
+                lines = [corrected for line in lines if (corrected := correct(line, lexicon))]
+            predictions.append(Predicted(row, lines, task.truth(dataset[row])))
             report(1)
     return Result(
         task=task,
@@ -73,23 +74,23 @@ def score_ocr(
         changes=tuple(decoding.label),
         test_data=dataset.attributes["content_sha256"],
         environment={**environment(), "threads": 1, **engine.versions},
-        **scores_of(make_evaluation(task, dataset, found, begun)),
+        **scores_of(make_evaluation(task, dataset, predictions, begun)),
     )
 
 
-def read_scenes(samples: Dataset, task: Task, data: Path, engine: Engine) -> Found:
-    """Read the scenes, and give the words found to the blocks that they lie in."""
+def read_scenes(samples: Dataset, task: Task, data: Path, engine: Engine) -> BlockLines:
+    """Read the scenes, and assign the words found to the blocks."""
     images = read_split(find_scenes(data), task.test.name).images
     if images is None:
-        raise UserError(f"{data}: the photographs of the split {task.test.name} are not there")
-    rows: dict[str, list[int]] = defaultdict(list)
+        raise UserError(f"{data}: the photographs of the split {task.test.name} are missing")
+    rows_of_scene: dict[str, list[int]] = defaultdict(list)
     for row, sample in enumerate(samples):
-        rows[_scene_name(sample)].append(row)
-    for name, there in rows.items():
+        rows_of_scene[_scene_name(sample)].append(row)
+    for name, rows in rows_of_scene.items():
         pieces = engine.read(read_picture(images.read(name), images.where(name)))
         words = [word for piece in pieces for word in piece.words]
-        blocks = associate(words, [scene_lines(samples[row]) for row in there])
-        for row, block in zip(there, blocks, strict=True):
+        blocks = associate(words, [scene_lines(samples[row]) for row in rows])
+        for row, block in zip(rows, blocks, strict=True):
             yield row, word_lines(block)
 
 
@@ -97,26 +98,27 @@ def _scene_name(sample: Sample) -> str:
     return str(sample["source_image"][0].decode("utf-8", "replace"))
 
 
-def read_blocks(samples: Dataset, engine: Engine) -> Found:
-    """Read each block alone; all that is found counts."""
+def read_blocks(samples: Dataset, engine: Engine) -> BlockLines:
+    """Read each block alone; all text found in it counts."""
     for row, sample in enumerate(samples):
         yield row, piece_lines(engine.read(sample.image))
 
 
 def correct(line: str, lexicon: Sequence[str]) -> str:
-    """Return a line as a recogniser with a lexicon would read it.
+    """Correct a line with a lexicon.
 
-    Each word becomes the nearest one in the lexicon, Capitalised or in CAPITALS as it was read;
-    what is near none cannot be said at all.
+    Each word is replaced by the nearest one in the lexicon, Capitalised or in CAPITALS as it was
+    read; words that are near none are removed.
 
     >>> correct("T1REDNESS Kil1s 2013", ["tiredness", "kills"])
     'TIREDNESS Kills'
     """
-    read = ((word, nearest(word, lexicon)) for word in line.split())
-    return " ".join(_in_case_of(word, text) for word, text in read if text is not None)
+    pairs = ((word, nearest(word, lexicon)) for word in line.split())
+    return " ".join(_match_case(near, word) for word, near in pairs if near is not None)
 
 
-def _in_case_of(word: str, text: str) -> str:
+def _match_case(text: str, word: str) -> str:
+    """Return a text Capitalised or in CAPITALS if a word is."""
     letters = "".join(c for c in word if c.isalpha())
     if len(letters) > 1 and letters.isupper():
         return text.upper()
@@ -124,15 +126,15 @@ def _in_case_of(word: str, text: str) -> str:
 
 
 def nearest(word: str, lexicon: Sequence[str]) -> str | None:
-    """Return the lexicon's word with the fewest edits, the first of equals.
+    """Return the word of the lexicon with the smallest edit distance, the first of equals, or None.
 
-    At most one edit for three letters and two from six on. Case does not matter, nor do marks
-    around the word.
+    The distance is at most 1 for words of three to five letters, and at most 2 for longer ones.
+    Case and punctuation are ignored.
 
     >>> nearest("Tiredmess,", ["kills", "tiredness"]), nearest("2013", ["kills"])
     ('tiredness', None)
     """
     bare = "".join(c for c in word.lower() if c.isalnum())
-    most = min(len(bare) // 3, 2)
-    best = process.extractOne(bare, lexicon, scorer=Levenshtein.distance, score_cutoff=most)
+    limit = min(len(bare) // 3, 2)
+    best = process.extractOne(bare, lexicon, scorer=Levenshtein.distance, score_cutoff=limit)
     return None if best is None else str(best[0])

@@ -1,7 +1,7 @@
 """Recogniser: read pictures of single lines with PP-OCRv6, without its detector.
 
-The weights are those in the wheel of PyPI `rapidocr`, which the extra `ocr` installs; they are
-run by onnxruntime directly, because RapidOCR itself reads one line a call.
+The weights are those of the package `rapidocr`, which the extra `ocr` installs. They are run with
+onnxruntime directly, because RapidOCR itself reads one line per call.
 """
 
 import math
@@ -18,18 +18,18 @@ from ivl_shards import UserError
 from ivl_shards.format.schema import Array
 
 INSTALL = "pip install 'ivl[ocr]'"
-"""How the extra is installed."""
+"""Command that installs the extra."""
 _WEIGHTS = Path("models") / "PP-OCRv6_rec_small.onnx"
-# Of the network's input, in pixels. PP-OCR pads shorter lines to 320; longer ones than 3,200 are
-# squeezed, so that a sliver of a picture does not ask for gigabytes.
-_HEIGHT, _LEAST_WIDTH, _MOST_WIDTH = 48, 320, 3200
-_BATCH = 8
+# Size of the network's input, in pixels. PP-OCR pads shorter lines to 320; lines longer than 3,200
+# are squeezed, so that a very thin picture does not need gigabytes of memory.
+_HEIGHT, _MIN_WIDTH, _MAX_WIDTH = 48, 320, 3200
+_BATCH_SIZE = 8
 
 
 class Recogniser:
-    """Read straightened pictures of single lines of text.
+    """The recogniser of PP-OCRv6, for rectified pictures of single lines of text.
 
-    What is read in a picture does not depend on the others that are given with it.
+    The text of a picture does not depend on the other pictures of the batch.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Recogniser:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
-        # One thread: results do not depend on the number of cores, and others may use them.
+        # One thread, so that results do not depend on the number of cores.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         self._session: Any = onnxruntime.InferenceSession(
@@ -56,16 +56,16 @@ class Recogniser:
         Parameters
         ----------
         pictures
-            (H, W, 3) RGB, uint8; each one line of text, upright, with a thin margin. One without
-            pixels says nothing.
+            (H, W, 3) RGB, uint8; each one line of text, upright, with a thin margin. The text of
+            an empty picture is empty.
         """
-        found = [("", 0.0)] * len(pictures)
+        texts = [("", 0.0)] * len(pictures)
         for rows, width in _batches(pictures):
             batch = np.stack([_prepare(pictures[row], width) for row in rows])
             (frames,) = self._session.run(None, {self._input: batch})  # N, T, symbols
             for row, probabilities in zip(rows, frames, strict=True):
-                found[row] = self._decode(probabilities)
-        return found
+                texts[row] = self._decode(probabilities)
+        return texts
 
     def _decode(self, probabilities: Array) -> tuple[str, float]:
         """Decode the frames of one line, (T, symbols), greedily."""
@@ -77,7 +77,7 @@ class Recogniser:
 
 
 def require_extra(what: str) -> Path:
-    """Return the folder of the package rapidocr, or say what to install."""
+    """Return the folder of the package rapidocr; raise if it is not installed."""
     found = find_spec("rapidocr")
     if found is None or found.origin is None or find_spec("onnxruntime") is None:
         raise UserError(f"{what} needs the extra ocr: {INSTALL}")
@@ -85,30 +85,30 @@ def require_extra(what: str) -> Path:
 
 
 def _batches(pictures: Sequence[Array]) -> Iterator[tuple[list[int], int]]:
-    """Group pictures of one padded width: their rows and that width.
+    """Group pictures by padded width; yield their indices and that width.
 
-    PP-OCR pads all lines of a batch to its longest, so that they read differently in different
-    company.
+    PP-OCR itself pads all lines of a batch to the longest, which makes the text of a line depend on
+    the others.
     """
     by_width: dict[int, list[int]] = defaultdict(list)
     for row, picture in enumerate(pictures):
         if picture.size:
-            by_width[max(_LEAST_WIDTH, _line_width(picture))].append(row)
+            by_width[max(_MIN_WIDTH, _line_width(picture))].append(row)
     for width, rows in sorted(by_width.items()):
-        for start in range(0, len(rows), _BATCH):
-            yield rows[start : start + _BATCH], width
+        for start in range(0, len(rows), _BATCH_SIZE):
+            yield rows[start : start + _BATCH_SIZE], width
 
 
 def _line_width(picture: Array) -> int:
     """Return the width of a picture at the network's height."""
     height, width = picture.shape[:2]
-    return min(math.ceil(_HEIGHT * float(width) / float(height)), _MOST_WIDTH)
+    return min(math.ceil(_HEIGHT * float(width) / float(height)), _MAX_WIDTH)
 
 
 def _prepare(picture: Array, width: int) -> Array:
     """Scale a picture to the network's height and pad it on the right: (3, 48, width), -1 to 1."""
-    ordered = cv2.cvtColor(np.ascontiguousarray(picture), cv2.COLOR_RGB2BGR)  # as PP-OCR wants it
-    scaled = cv2.resize(ordered, (_line_width(picture), _HEIGHT))
+    bgr = cv2.cvtColor(np.ascontiguousarray(picture), cv2.COLOR_RGB2BGR)  # as PP-OCR expects
+    scaled = cv2.resize(bgr, (_line_width(picture), _HEIGHT))
     padded = np.zeros((3, _HEIGHT, width), np.float32)
     padded[:, :, : scaled.shape[1]] = scaled.transpose(2, 0, 1) / 127.5 - 1
     return padded

@@ -1,6 +1,11 @@
-"""Beam search over CTC's log-probabilities, compiled by numba.
+"""Prefix beam search over the log-probabilities of CTC, compiled by numba.
 
-`benchmark.evaluation.decoding` imports it when a beam is asked for: importing numba takes a while.
+`benchmark.evaluation.decoding` imports this module only when it is needed: importing numba is slow.
+
+A prefix of a text is an integer, the empty one is 0. `parent` leads from a prefix to the one that
+is shorter by a symbol, `child` to those that are longer. For the prefixes in the beam, two
+log-probabilities are kept: of all alignments that end in the blank (`blank`), and of those that end
+in the last symbol (`symbol`).
 """
 
 import numpy as np
@@ -22,116 +27,112 @@ def search(
     final: NDArray[np.bool_],
     width: int,
 ) -> Integers:
-    """The symbols of the likeliest text.
-
-    A beginning of a text is a number, the empty one 0; `before` leads back from it, `after` on.
-    Each frame makes at most `width` new ones. Of those in the beam, `kept`, it is known how likely
-    all ways to spell it are that end in the blank, and those that end in its last symbol.
-    """
+    """Return the symbols of the most probable text in a `Trie`, given by its four arrays."""
     frames, count = scores.shape
-    most = frames * width + 1
-    before, last = np.zeros(most, np.int64), np.zeros(most, np.int64)
-    state = np.zeros(most, np.int64)  # of the trie
-    after = np.zeros((most, count), np.int32)  # 0: not made yet
-    made = 1
-    kept, blank, spoken = np.zeros(1, np.int64), np.zeros(1), np.full(1, -np.inf)
-    place = np.full(most, -1, np.int64)  # of a beginning in the beam
+    most = frames * width + 1  # each frame creates at most `width` prefixes
+    parent, last = np.zeros(most, np.int64), np.zeros(most, np.int64)
+    state = np.zeros(most, np.int64)  # state of the trie
+    child = np.zeros((most, count), np.int32)  # 0: not created yet
+    created = 1
+    beam, blank, symbol = np.zeros(1, np.int64), np.zeros(1), np.full(1, -np.inf)
+    position = np.full(most, -1, np.int64)  # position of a prefix in the beam, -1: not in it
     for frame in scores:
-        place[kept] = np.arange(len(kept))
-        stay_blank, stay_spoken = _stay(frame, kept, blank, spoken, before, last, place)
-        stay = np.logaddexp(stay_blank, stay_spoken)
-        # What is worse than all that stay, in a full beam, cannot get in.
-        least = np.min(stay) if len(kept) >= width else -np.inf
-        parents, edges, grown = _grow(
-            frame, kept, blank, spoken, last, state, after, place, first, symbols, least
+        position[beam] = np.arange(len(beam))
+        stay_blank, stay_symbol = _stay(frame, beam, blank, symbol, parent, last, position)
+        stay = np.logaddexp(stay_blank, stay_symbol)
+        # With a full beam, extensions that are worse than all prefixes in it are pruned.
+        threshold = np.min(stay) if len(beam) >= width else -np.inf
+        sources, edges, extended = _extend(
+            frame, beam, blank, symbol, last, state, child, position, first, symbols, threshold
         )
-        place[kept] = -1
-        everything = np.concatenate((stay, grown))
-        best = np.argsort(-everything, kind="mergesort")[:width]
-        best = best[everything[best] > -np.inf]
-        old, old_blank, old_spoken = kept, stay_blank, stay_spoken
-        kept, blank, spoken = np.empty_like(best), np.empty(len(best)), np.empty(len(best))
+        position[beam] = -1
+        candidates = np.concatenate((stay, extended))
+        best = np.argsort(-candidates, kind="mergesort")[:width]
+        best = best[candidates[best] > -np.inf]
+        previous = beam
+        beam, blank, symbol = np.empty_like(best), np.empty(len(best)), np.empty(len(best))
         for k, i in enumerate(best):
-            if i < len(old):
-                kept[k], blank[k], spoken[k] = old[i], old_blank[i], old_spoken[i]
+            if i < len(previous):
+                beam[k], blank[k], symbol[k] = previous[i], stay_blank[i], stay_symbol[i]
                 continue
-            parent, edge = parents[i - len(old)], edges[i - len(old)]
-            if after[parent, symbols[edge]] == 0:
-                after[parent, symbols[edge]] = made
-                before[made], last[made], state[made] = parent, symbols[edge], targets[edge]
-                made += 1
-            kept[k] = after[parent, symbols[edge]]
-            blank[k], spoken[k] = -np.inf, everything[i]
-    text: Integers = _spell(kept, np.logaddexp(blank, spoken), before, last, final[state])
+            source, edge = sources[i - len(previous)], edges[i - len(previous)]
+            if child[source, symbols[edge]] == 0:
+                child[source, symbols[edge]] = created
+                parent[created], last[created] = source, symbols[edge]
+                state[created] = targets[edge]
+                created += 1
+            beam[k] = child[source, symbols[edge]]
+            blank[k], symbol[k] = -np.inf, candidates[i]
+    text: Integers = _spell(beam, np.logaddexp(blank, symbol), parent, last, final[state])
     return text
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _stay(
     frame: Reals,
-    kept: Integers,
+    beam: Integers,
     blank: Reals,
-    spoken: Reals,
-    before: Integers,
+    symbol: Reals,
+    parent: Integers,
     last: Integers,
-    place: Integers,
+    position: Integers,
 ) -> tuple[Reals, Reals]:
-    """How likely each beginning in the beam is after another frame, by how it ends."""
-    total = np.logaddexp(blank, spoken)
+    """Return the two log-probabilities of each prefix in the beam after another frame."""
+    total = np.logaddexp(blank, symbol)
     stay_blank = total + frame[BLANK]
-    stay_spoken = spoken + frame[last[kept]]
-    for i, beginning in enumerate(kept):
-        j = place[before[beginning]]
-        if beginning and j >= 0:  # the one before it may say its last symbol just now
-            symbol = last[beginning]
-            said = (blank[j] if last[kept[j]] == symbol else total[j]) + frame[symbol]
-            stay_spoken[i] = np.logaddexp(stay_spoken[i], said)
-    return stay_blank, stay_spoken
+    stay_symbol = symbol + frame[last[beam]]
+    for i, prefix in enumerate(beam):
+        j = position[parent[prefix]]
+        if prefix and j >= 0:  # its parent is also in the beam and may be extended to it
+            added = last[prefix]
+            extended = (blank[j] if last[beam[j]] == added else total[j]) + frame[added]
+            stay_symbol[i] = np.logaddexp(stay_symbol[i], extended)
+    return stay_blank, stay_symbol
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def _grow(
+def _extend(
     frame: Reals,
-    kept: Integers,
+    beam: Integers,
     blank: Reals,
-    spoken: Reals,
+    symbol: Reals,
     last: Integers,
     state: Integers,
-    after: NDArray[np.int32],
-    place: Integers,
+    child: NDArray[np.int32],
+    position: Integers,
     first: NDArray[np.int32],
     symbols: NDArray[np.int32],
-    least: float,
+    threshold: float,
 ) -> tuple[Integers, Integers, Reals]:
-    """Beginnings longer by a symbol that are not in the beam: what they grow from, the edge of
-    the trie, and how likely they are. Those below `least` are left out."""
-    total = np.logaddexp(blank, spoken)
-    parents, edges, grown = [0][:0], [0][:0], [0.0][:0]  # numba asks what is in an empty list
-    for i, beginning in enumerate(kept):
-        for edge in range(first[state[beginning]], first[state[beginning] + 1]):
-            symbol = symbols[edge]
-            # A repeated symbol is another one only after a blank.
-            score = (blank[i] if last[beginning] == symbol else total[i]) + frame[symbol]
-            known = after[beginning, symbol]
-            if score > least and (known == 0 or place[known] < 0):
-                parents.append(beginning)
+    """Return the extensions by a symbol that are not in the beam: the prefix that is extended, the
+    edge of the trie, and the log-probability, if it is above the threshold."""
+    total = np.logaddexp(blank, symbol)
+    sources, edges, extended = [0][:0], [0][:0], [0.0][:0]  # numba needs typed empty lists
+    for i, prefix in enumerate(beam):
+        for edge in range(first[state[prefix]], first[state[prefix] + 1]):
+            added = symbols[edge]
+            # A symbol is repeated only after a blank.
+            score = (blank[i] if last[prefix] == added else total[i]) + frame[added]
+            known = child[prefix, added]
+            if score > threshold and (known == 0 or position[known] < 0):
+                sources.append(prefix)
                 edges.append(edge)
-                grown.append(score)
-    return np.array(parents), np.array(edges), np.array(grown)
+                extended.append(score)
+    return np.array(sources), np.array(edges), np.array(extended)
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _spell(
-    kept: Integers, total: Reals, before: Integers, last: Integers, whole: NDArray[np.bool_]
+    beam: Integers, total: Reals, parent: Integers, last: Integers, complete: NDArray[np.bool_]
 ) -> Integers:
-    """The symbols of the likeliest text in the beam that is whole, or else of the likeliest one
-    without its last, cut word."""
-    ends = whole[kept] | (kept == 0)
-    text = kept[np.argmax(np.where(ends, total, -np.inf) if ends.any() else total)]
-    while text and not whole[text]:
-        text = before[text]
+    """Return the symbols of the most probable complete text in the beam, or else of the most
+    probable prefix without its last, incomplete word."""
+    allowed = complete[beam] | (beam == 0)
+    text = beam[np.argmax(np.where(allowed, total, -np.inf) if allowed.any() else total)]
+    while text and not complete[text]:
+        text = parent[text]
     spelt = [0][:0]
     while text:
         spelt.append(last[text])
-        text = before[text]
+        text = parent[text]
     return np.array(spelt[::-1])

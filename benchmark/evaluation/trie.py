@@ -1,7 +1,7 @@
-"""Trie: which texts a decoder may say, as states and the symbols that lead from one to another.
+"""Trie: the texts that a decoder may predict, as states with edges for the symbols.
 
-A state knows its edges alone, in one stretch of two arrays, so a step costs as many operations as
-there are symbols that may follow, whether the words are a thousand or a hundred thousand.
+The edges of a state are contiguous in two arrays, so the cost of a step depends on the number of
+symbols that may follow, not on the number of words.
 """
 
 import logging
@@ -21,7 +21,7 @@ Table = NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class Trie:
-    """States, the first of them the beginning. Symbols are numbered from 1."""
+    """A finite automaton; state 0 is the start. Symbols are numbered from 1."""
 
     first: NDArray[np.int32]  # (S + 1,) the edges of state s are first[s] … first[s + 1] - 1
     symbols: NDArray[np.int32]  # (E,) the symbol of each edge
@@ -30,7 +30,7 @@ class Trie:
 
 
 def any_text(alphabet: str) -> Trie:
-    """Every text: a single state that all symbols lead back to."""
+    """Return a trie of all texts: a single state that all symbols lead back to."""
     count = len(alphabet)
     return Trie(
         np.array([0, count], np.int32),
@@ -41,7 +41,7 @@ def any_text(alphabet: str) -> Trie:
 
 
 def lines_of_words(words: Iterable[str], alphabet: str) -> Trie:
-    """Texts of one or more of the words, with single spaces between them.
+    """Return a trie of all texts of one or more words with single spaces between them.
 
     >>> trie = lines_of_words(["to", "tea"], "aeot ")
     >>> len(trie.final), int(trie.final.sum())  # '', t, te, tea, to
@@ -55,7 +55,7 @@ def lines_of_words(words: Iterable[str], alphabet: str) -> Trie:
     final = np.zeros(len(rows) + 1, np.bool_)
     lengths = (table > 0).sum(1)
     final[node[np.arange(len(table)), lengths - 1]] = True
-    if " " in alphabet:  # from the end of a word to the beginning of another
+    if " " in alphabet:  # from the end of a word back to the start
         ends = np.flatnonzero(final)
         parents = np.concatenate([parents, ends])
         symbols = np.concatenate([symbols, np.full(len(ends), alphabet.index(" ") + 1)])
@@ -71,30 +71,30 @@ def lines_of_words(words: Iterable[str], alphabet: str) -> Trie:
 
 
 def _sorted_table(words: Iterable[str], alphabet: str) -> Table:
-    """Words as rows of symbols, in the alphabet's order, zeros after their end."""
+    """Return words as rows of symbols, sorted by the alphabet's order and padded with zeros."""
     numbers = str.maketrans(alphabet, "".join(map(chr, range(1, len(alphabet) + 1))))
     coded = np.array(sorted({word.translate(numbers) for word in words}))
     return coded.view(np.uint32).reshape(len(coded), -1)
 
 
 def _is_new(table: Table) -> NDArray[np.bool_]:
-    """Where in a sorted table a beginning of a word stands for the first time, (W, L)."""
+    """Tell where a prefix occurs for the first time in a sorted table, (W, L)."""
     differs = np.ones(table.shape, np.bool_)
     differs[1:] = np.logical_or.accumulate(table[1:] != table[:-1], axis=1)
     return differs & (table > 0)
 
 
 def _nodes(table: Table) -> NDArray[np.int64]:
-    """The state after each symbol of each word, (W, L)."""
+    """Return the state after each symbol of each word, (W, L)."""
     new = _is_new(table)
     numbers = np.zeros(table.shape, np.int64)
     numbers[new] = np.arange(1, new.sum() + 1)
-    # A beginning that is not new was numbered in the last row where it was.
+    # A prefix that is not new has the state of the last row where it was.
     return np.maximum.accumulate(numbers, axis=0)
 
 
 def in_three_cases(words: Iterable[str]) -> list[str]:
-    """Each word as it stands, Capitalised, and in CAPITALS, as text is set.
+    """Return each word as it is, Capitalised, and in CAPITALS.
 
     >>> in_three_cases(["tea", "McKay"])
     ['tea', 'Tea', 'TEA', 'McKay', 'MCKAY']
@@ -104,19 +104,22 @@ def in_three_cases(words: Iterable[str]) -> list[str]:
 
 
 def lexicon_trie(words: Sequence[str], alphabet: str, name: str) -> Trie:
-    """Lines of the words of a lexicon, in three cases. Words that the alphabet cannot write are
-    left out with a warning; `name` says of which lexicon."""
+    """Return a trie of the lines that consist of a lexicon's words, in three cases.
+
+    Words with characters that the alphabet lacks are left out with a warning, which gives the
+    `name` of the lexicon.
+    """
     letters = set(alphabet) - {" "}
-    written = [form for form in in_three_cases(words) if letters.issuperset(form)]
-    known = {form.casefold() for form in written}
-    lost = [word for word in words if word.casefold() not in known]
-    if lost:
-        odd = min(set(lost[0]) - letters, default="")
+    readable = [form for form in in_three_cases(words) if letters.issuperset(form)]
+    known = {form.casefold() for form in readable}
+    unreadable = [word for word in words if word.casefold() not in known]
+    if unreadable:
+        character = min(set(unreadable[0]) - letters, default="")
         reason = (
-            f"{name}: {len(lost)} of {len(words)} words have characters that the model cannot "
-            f"read, such as {odd!r} in '{lost[0][:30]}'"
+            f"{name}: {len(unreadable)} of {len(words)} words have characters that the model "
+            f"cannot read, such as {character!r} in '{unreadable[0][:30]}'"
         )
-        if not written:
+        if not readable:
             raise UserError(reason)
         log.warning("%s: left out", reason)
-    return lines_of_words(written, alphabet)
+    return lines_of_words(readable, alphabet)

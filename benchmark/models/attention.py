@@ -1,4 +1,4 @@
-"""Attention: an LSTM that looks at a part of the image's features at each step (section 3.1)."""
+"""Attention: an LSTM decoder with soft attention over image features (section 3.1)."""
 
 import math
 from dataclasses import dataclass
@@ -6,22 +6,22 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-# Of wavelengths 4, 16, 64 and 256 places.
+# Wavelengths of the positional encoding: 4, 16, 64 and 256 cells.
 _WAVES = 4
-POSITIONS = 4 * _WAVES
-"""Channels of `positions`."""
+POSITION_CHANNELS = 4 * _WAVES
+"""Number of channels that `encode_positions` returns."""
 
 
 @dataclass(frozen=True)
-class Looked:
-    """One step of the decoder."""
+class DecoderStep:
+    """The result of one step of the decoder."""
 
-    state: tuple[Tensor, Tensor]  # (N, S) each: the LSTM's
-    weights: Tensor  # (N, h·w) α, which sum to 1
+    state: tuple[Tensor, Tensor]  # (N, S) each: hidden and cell state of the LSTM
+    weights: Tensor  # (N, h·w) attention α, sums to 1
 
 
 class AttentionLstm(nn.Module):
-    """Φ: state, context and previous token → the next state."""
+    """Φ: maps state, attended features and previous token to the next state."""
 
     def __init__(self, features: int, tokens: int, state: int, embedding: int) -> None:
         super().__init__()
@@ -32,29 +32,32 @@ class AttentionLstm(nn.Module):
         self.cell = nn.LSTMCell(features + tokens, state)
 
     def start(self, n: int, like: Tensor) -> tuple[Tensor, Tensor]:
-        """The state before the first step."""
+        """Return the state before the first step."""
         return like.new_zeros(n, self.size), like.new_zeros(n, self.size)
 
     def keys(self, features: Tensor) -> Tensor:
-        """W'Ψ of features (N, h·w, C): the same at every step."""
+        """Return W'Ψ for features (N, h·w, C); it is the same at every step."""
         embedded: Tensor = self.key(features)
         return embedded
 
     def forward(
         self, state: tuple[Tensor, Tensor], features: Tensor, keys: Tensor, previous: Tensor
-    ) -> Looked:
-        """One step; `previous` are tokens (N,), -1 for none yet."""
+    ) -> DecoderStep:
+        """Take one step; `previous` are the last tokens (N,), -1 before the first."""
         scores = self.score(torch.tanh(self.query(state[0])[:, None] + keys))[..., 0]  # (N, h·w)
         weights = scores.softmax(1)
         context = torch.einsum("np,npc->nc", weights, features)
-        said = nn.functional.one_hot(previous.clamp(min=0), self.tokens) * (previous >= 0)[:, None]
-        state = self.cell(torch.cat([context, said.to(context)], 1), state)
-        return Looked(state, weights)
+        token = nn.functional.one_hot(previous.clamp(min=0), self.tokens) * (previous >= 0)[:, None]
+        state = self.cell(torch.cat([context, token.to(context)], 1), state)
+        return DecoderStep(state, weights)
 
 
-def positions(features: Tensor) -> Tensor:
-    """Where each place of features (N, C, h, w) is, (1, 4 · waves, h, w): sines and cosines of
-    its row and column, of wavelengths from a few places to more than any image has."""
+def encode_positions(features: Tensor) -> Tensor:
+    """Return a sinusoidal positional encoding for features (N, C, h, w), (1, 4 · waves, h, w).
+
+    The wavelengths of the sines and cosines of row and column range from a few cells to more than
+    any image has.
+    """
     waves = 2 * math.pi / 4.0 ** torch.arange(1, _WAVES + 1, device=features.device)
     rows = torch.arange(features.shape[2], device=features.device)[:, None] * waves  # (h, waves)
     columns = torch.arange(features.shape[3], device=features.device)[:, None] * waves
@@ -63,6 +66,6 @@ def positions(features: Tensor) -> Tensor:
     return torch.cat([down, across], 2).permute(2, 0, 1)[None].to(features)
 
 
-def flat(features: Tensor) -> Tensor:
-    """(N, C, h, w) → (N, h·w, C)."""
+def flatten_cells(features: Tensor) -> Tensor:
+    """Flatten the grid of features: (N, C, h, w) → (N, h·w, C)."""
     return features.flatten(2).transpose(1, 2)

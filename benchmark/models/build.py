@@ -6,6 +6,7 @@ import re
 import sys
 from typing import Any
 
+from benchmark.data.alphabets import ALPHABETS
 from benchmark.models.contract import Model
 from benchmark.models.counter import FastCounter, PaperCounter
 from benchmark.models.end_to_end import build_end_to_end
@@ -15,7 +16,6 @@ from benchmark.models.reader import build_reader
 from benchmark.options import Option, check_options, choice, flag, like, number, whole, wholes
 from benchmark.registry import MODELS, ModelEntry
 from benchmark.tasks.task import ReadingTask, Task
-from benchmark.tasks.text_blocks import ALPHABETS
 from benchmark.training.settings import TRAINING_OPTIONS
 from ivl_shards import UserError
 from ivl_shards.errors import did_you_mean
@@ -102,7 +102,7 @@ END_TO_END = ModelEntry(
 )
 
 
-# Options of the counters of photographs that have no default.
+# Options of the counters for photographs that have no default.
 _NEEDED = ("fields", "step", "reach")
 
 
@@ -121,7 +121,7 @@ def build_model(name: str, task: Task, preset: str, options: dict[str, Any]) -> 
     else:
         model = _build_third_party(name, task, options)
     if model.kind != task.kind:
-        raise UserError(f"{name}: is for {model.kind}, and {task.name} is a task of {task.kind}")
+        raise UserError(f"{name}: is for {model.kind}, but {task.name} is a {task.kind} task")
     return model
 
 
@@ -132,7 +132,7 @@ def _build_third_party(name: str, task: Task, options: dict[str, Any]) -> Model:
     _, *parameters = inspect.signature(found).parameters.values()
     if not any(p.kind is p.VAR_KEYWORD for p in parameters):
         _check(name, options, {p.name: like(p.default) for p in parameters})
-    # A whole number is a number: 4 for 3.0.
+    # An integer is accepted where the default is a float.
     real = {p.name for p in parameters if isinstance(p.default, float)}
     try:
         return found(task, **{k: float(v) if k in real else v for k, v in options.items()})
@@ -141,7 +141,7 @@ def _build_third_party(name: str, task: Task, options: dict[str, Any]) -> Model:
 
 
 def _check(name: str, options: dict[str, Any], known: dict[str, Option]) -> None:
-    """Raise at an option that a model does not take; a mistyped one may be one of training."""
+    """Raise if a model does not take an option; a mistyped one may also be a training option."""
     for option in options:
         if option not in known:
             hint = did_you_mean(option, TRAINING_OPTIONS) or did_you_mean(option, known)
@@ -160,7 +160,7 @@ def _third_party(name: str) -> Any:
         )
     module, _, attribute = name.partition(":")
     if "" not in sys.path:
-        sys.path.insert(0, "")  # a file in this folder is found, as with python -m
+        sys.path.insert(0, "")  # find modules in the current folder, as python -m does
     try:
         return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, SyntaxError) as error:

@@ -16,48 +16,51 @@ from torch.nn.functional import (
 
 from benchmark.data.batches import Batch, CountingBatch
 from benchmark.models.contract import InductiveModel
-from benchmark.models.counting_encoders import DrawingEncoder, counting_encoder, whole
+from benchmark.models.counting_encoders import DrawingEncoder, counting_encoder, pad_to_multiple
 from benchmark.models.layers import PlainUnit, initialise
 from benchmark.models.peaks import draw_peaks, strongest_peak
 from benchmark.models.step import Step
 from benchmark.models.step_targets import counting_steps
 from benchmark.tasks.task import Kind
 
-# Memory beyond which a place is counted already: within two thirds of a peak's sigma of a mark.
-_COUNTED = 0.8
+# Memory above which a place has been counted already: within two thirds of a peak's sigma.
+_COUNTED_THRESHOLD = 0.8
 
 
 class Counter(InductiveModel):
-    """What the two counters share: one peak a step goes into the memory, and the highest says
-    whether anything is left."""
+    """Base class of counters: each step adds one peak to the memory, and the highest value of Δm
+    decides whether anything is left."""
 
     kind: ClassVar[Kind] = "counting"
 
     def __init__(self, sigma: float) -> None:
         super().__init__()
         self.sigma = sigma
-        # Stop where the highest peak is below one half, to begin with.
+        # Initialised to stop if the highest peak is below 0.5.
         self.stop_weight = nn.Parameter(torch.tensor(-10.0))
         self.stop_bias = nn.Parameter(torch.tensor(5.0))
 
     def stop_logit(self, delta: Tensor) -> Tensor:
-        """w · maxpool(Δm) + b, (N,)."""
+        """Return w · maxpool(Δm) + b, (N,)."""
         return self.stop_weight * delta.amax((1, 2)) + self.stop_bias
 
     def update(self, memory: Tensor, delta: Tensor) -> Tensor:
-        """A peak where Δm is highest: one of those that remain. Where one is already nothing is
-        added, so that a model which does not see its own marks stalls instead of going on."""
+        """Add a peak where Δm is highest, which is one of the remaining objects.
+
+        Nothing is added where a peak is already, so that a model which ignores its own memory
+        stalls instead of counting on.
+        """
         n, height, width = memory.shape
         peak = strongest_peak(delta)
         x, y = peak.centre.long().unbind(1)
-        there = memory[torch.arange(n, device=memory.device), y, x]
-        shown = (there < _COUNTED).to(memory)[:, None]
+        current = memory[torch.arange(n, device=memory.device), y, x]
+        is_new = (current < _COUNTED_THRESHOLD).to(memory)[:, None]
         sigmas = memory.new_full((n,), self.sigma)
-        return memory + draw_peaks(peak.centre[:, None], shown, sigmas, (height, width))
+        return memory + draw_peaks(peak.centre[:, None], is_new, sigmas, (height, width))
 
 
 class PaperCounter(Counter):
-    """The appendix's: memory and image go through six residual layers, at every step anew."""
+    """The paper's counter (appendix): six residual layers encode image and memory at each step."""
 
     def __init__(
         self, channels: int, sigma: float = 2.5, gamma: float = 0.1, init: str = "gaussian"
@@ -72,7 +75,7 @@ class PaperCounter(Counter):
         return images
 
     def maps(self, images: Tensor, memory: Tensor) -> Tensor:
-        """Δm, (N, H, W)."""
+        """Return Δm, (N, H, W)."""
         features = self.encoder(torch.cat([images, memory[:, None]], 1))
         delta: Tensor = self.delta(features)[:, 0]
         return delta
@@ -82,7 +85,7 @@ class PaperCounter(Counter):
         return Step(delta, self.stop_logit(delta).sigmoid())
 
     def loss(self, batch: Batch) -> Tensor:
-        """-log p(y_t) + γ ‖m_t + Δm_t − m_{t+1}‖², for one step of each sample."""
+        """Return -log p(y_t) + γ ‖m_t + Δm_t − m_{t+1}‖² for one step of each sample."""
         assert isinstance(batch, CountingBatch)
         given = counting_steps(batch, every=False)
         delta = self.maps(batch.images, given.memory)
@@ -93,26 +96,39 @@ class PaperCounter(Counter):
 
 
 class LateCounter(Counter):
-    """What our counters share: the image is encoded once, at a quarter of its resolution, and the
-    memory joins late, so that a step costs little and all steps of an image are trained at
-    once."""
+    """Base class of our counters, with late fusion of image and memory.
+
+    The image is encoded once, at a quarter of its resolution. A step is therefore cheap, and all
+    steps of an image are trained at once.
+    """
 
     encoder: nn.Module  # (N, C, H, W) → (N, features, H/4, W/4), rounded up
-    join: nn.Module  # features → what every step begins with
-    memory: nn.Module  # (N, 4, H/4, W/4), four neighbours as channels → added to that
+    join: nn.Module  # features → input of every step
+    memory: nn.Module  # (N, 4, H/4, W/4), 2×2 pixels as channels → added to that input
     mix: nn.Module
     head: nn.Module  # → logits of Δm, (N, 4, H/4, W/4)
     fold: ClassVar[int] = 4
-    """Images are padded to multiples of so many pixels."""
+    """Images are padded to a multiple of so many pixels."""
 
     def __init__(self, sigma: float, jitter: float, stop_share: float, every: bool) -> None:
-        """`jitter` moves what has been counted, in pixels; `every`: all steps of an image are
-        trained at once, or one at random."""
+        """Set up the model.
+
+        Parameters
+        ----------
+        sigma
+            Width of the memory's peaks in pixels.
+        jitter
+            Maximal distance in pixels by which peaks of the memory are moved in training.
+        stop_share
+            Weight of the stopping loss.
+        every
+            Whether all steps of an image are trained at once, or one at random.
+        """
         super().__init__(sigma)
         self.jitter, self.stop_share, self.every = jitter, stop_share, every
 
     def look(self, images: Tensor) -> Tensor:
-        """What is seen in an image, (N, step, H/4, W/4)."""
+        """Return the features of images, (N, step, H/4, W/4)."""
         features: Tensor = self.join(self.encoder(images))
         return features
 
@@ -120,22 +136,23 @@ class LateCounter(Counter):
         return self.look(images)
 
     def maps(self, encoded: Tensor, memory: Tensor) -> Tensor:
-        """Logits of Δm, (N, H/2, W/2). Four neighbours there are channels within."""
-        fine = pixel_unshuffle(avg_pool2d(whole(memory, self.fold)[:, None], 2), 2)
-        mixed = self.mix(encoded + self.memory(fine))
+        """Return logits of Δm, (N, H/2, W/2), whose 2×2 pixels are channels of the layers."""
+        padded = pad_to_multiple(memory, self.fold)[:, None]
+        folded = pixel_unshuffle(avg_pool2d(padded, 2), 2)
+        mixed = self.mix(encoded + self.memory(folded))
         logits: Tensor = pixel_shuffle(self.head(relu(mixed)), 2)[:, 0]
-        return logits.float()  # of whatever precision the layers are
+        return logits.float()  # the layers may have run in bfloat16
 
     def step(self, encoded: Tensor, memory: Tensor) -> Step:
         heat = self.maps(encoded, memory).sigmoid()
-        return Step(enlarged(heat, memory), self.stop_logit(heat).sigmoid())
+        return Step(upsample_to(heat, memory), self.stop_logit(heat).sigmoid())
 
     def loss(self, batch: Batch) -> Tensor:
-        """All steps of each sample: a focal loss on the peaks, and whether to stop."""
+        """Return the focal loss of the peaks plus the stopping loss, the mean over the steps."""
         assert isinstance(batch, CountingBatch)
         given = counting_steps(batch, self.every, self.jitter)
         logits = self.maps(self.look(batch.images)[given.steps.sample], given.memory)
-        target = avg_pool2d(whole(given.target, self.fold)[:, None], 2)[:, 0]
+        target = avg_pool2d(pad_to_multiple(given.target, self.fold)[:, None], 2)[:, 0]
         stop = binary_cross_entropy_with_logits(
             self.stop_logit(logits.sigmoid()), given.steps.last.float(), reduction="none"
         )
@@ -144,7 +161,7 @@ class LateCounter(Counter):
 
 
 class FastCounter(LateCounter):
-    """Ours for drawings."""
+    """Our counter for drawings."""
 
     def __init__(
         self,
@@ -161,22 +178,22 @@ class FastCounter(LateCounter):
         self.memory = nn.Conv2d(4, width, 3, padding=1, bias=False)
         self.mix = PlainUnit(width)
         self.head = nn.Conv2d(width, 4, 1)
-        # Nearly nothing is a peak, to begin with.
+        # Initially, almost no pixel is a peak.
         assert self.head.bias is not None
         nn.init.constant_(self.head.bias, -4.0)
 
 
-def enlarged(heat: Tensor, memory: Tensor) -> Tensor:
-    """Maps (N, H/2, W/2), rounded up, as large as the memory (N, H, W)."""
+def upsample_to(heat: Tensor, memory: Tensor) -> Tensor:
+    """Upsample maps (N, H/2, W/2), rounded up, to the size of the memory (N, H, W)."""
     full = interpolate(heat[:, None], scale_factor=2.0, mode="bilinear")[:, 0]
     _, height, width = memory.shape
     return full[:, :height, :width]
 
 
 def focal_loss(logits: Tensor, target: Tensor) -> Tensor:
-    """Cross-entropy (N,) that leaves alone what is right already, over the sum of the target's
-    peaks: the few peaks outweigh the wide ground."""
+    """Return the cross-entropy weighted by the squared error, (N,): the many background pixels
+    that are right already do not outweigh the few peaks."""
     p = logits.sigmoid()
-    off = (p - target).square()
+    weights = (p - target).square()
     entropy = -(target * logsigmoid(logits) + (1 - target) * logsigmoid(-logits))
-    return (off * entropy).sum((1, 2))
+    return (weights * entropy).sum((1, 2))

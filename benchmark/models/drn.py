@@ -1,4 +1,4 @@
-"""DRN: the appendix's encoder for text, after the DRN-C-26 of Yu et al. (2017)."""
+"""DRN: the paper's encoder for text (appendix), after the DRN-C-26 of Yu et al. (2017)."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from benchmark.models.layers import BatchNorm, ResidualUnit
 
 @dataclass(frozen=True)
 class Layer:
-    """One line of the appendix's list."""
+    """One row of the table of layers in the paper's appendix."""
 
     kind: str
     kernel: int
@@ -38,7 +38,10 @@ LAYERS = (
 
 
 def drn_encoder(inputs: int, shrink: int = 1) -> nn.Sequential:
-    """(N, inputs, H, W) → (N, 512, ⌈H/8⌉, ⌈W/8⌉); with `shrink`, so many times fewer filters."""
+    """Build the encoder (N, inputs, H, W) → (N, 512, ⌈H/8⌉, ⌈W/8⌉).
+
+    `shrink` divides the number of filters of every layer.
+    """
     layers: list[nn.Module] = []
     for layer in LAYERS:
         filters = max(1, layer.filters // shrink)
@@ -51,9 +54,9 @@ def drn_encoder(inputs: int, shrink: int = 1) -> nn.Sequential:
 
 
 def _conv(inputs: int, filters: int, layer: Layer) -> nn.Sequential:
-    around = layer.dilation * (layer.kernel // 2)
+    padding = layer.dilation * (layer.kernel // 2)
     return nn.Sequential(
-        nn.Conv2d(inputs, filters, layer.kernel, 1, around, layer.dilation, bias=False),
+        nn.Conv2d(inputs, filters, layer.kernel, 1, padding, layer.dilation, bias=False),
         BatchNorm(filters),
         nn.ReLU(),
     )

@@ -1,4 +1,5 @@
-"""End to end: soft-attention LSTMs over whole sequences, with the encoders of the others.
+"""End-to-end models: soft-attention LSTMs over whole sequences, with the encoders of the inductive
+models.
 
 They have no memory but the LSTM's state, and are trained on all steps of a sequence at once. The
 fast one for text is in `block_reader`.
@@ -13,25 +14,31 @@ from torch.nn.functional import avg_pool2d, binary_cross_entropy_with_logits, cr
 
 from benchmark.data.batches import Batch, CountingBatch, ReadingBatch
 from benchmark.evaluation.metrics import Prediction
-from benchmark.models.attention import POSITIONS, AttentionLstm, flat, positions
+from benchmark.models.attention import (
+    POSITION_CHANNELS,
+    AttentionLstm,
+    encode_positions,
+    flatten_cells,
+)
 from benchmark.models.block_reader import BlockReader
 from benchmark.models.contract import Model
 from benchmark.models.counting_encoders import DrawingEncoder, PhotoEncoder, counting_encoder
-from benchmark.models.equivariant import WAYS
+from benchmark.models.equivariant import SYMMETRIES
 from benchmark.models.layers import initialise
 from benchmark.models.reader import TOY, PaperSize, text_alphabet, text_size, wide_toy_encoder
-from benchmark.models.tokens import Tokens, pad
+from benchmark.models.tokens import Tokens, pad_tokens
 from benchmark.tasks.task import Kind, ReadingTask, Task
 
-# Symbols and objects beyond which a model is taken to be lost.
-_LONGEST = 1000
-_MOST = 200
-_STOP = 0.5
-_SPARSE = 32.0
+# Longest sequences that are decoded: a model that has not ended by then will not.
+_MAX_SYMBOLS = 1000
+_MAX_OBJECTS = 200
+_STOP_THRESHOLD = 0.5
+# Objects are few and small, so the mean of the features over all cells is scaled up.
+_MEAN_SCALE = 32.0
 
 
 class EndToEndCounter(Model):
-    """Says 0 for each object and 1 at the end."""
+    """Predicts the token 0 for each object and 1 at the end."""
 
     kind: ClassVar[Kind] = "counting"
 
@@ -44,22 +51,21 @@ class EndToEndCounter(Model):
         initialise(self, init)
 
     def start(self, images: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Features (N, h·w, C), and the first state, from their mean."""
-        places = flat(self.encoder(images))
-        # Objects are few and small, so the mean over all places is too.
-        hidden, cell = self.begin(_SPARSE * places.mean(1)).chunk(2, 1)
-        return places, (torch.tanh(hidden), cell)
+        """Return the features (N, h·w, C), and the first state, from their mean."""
+        cells = flatten_cells(self.encoder(images))
+        hidden, cell = self.begin(_MEAN_SCALE * cells.mean(1)).chunk(2, 1)
+        return cells, (torch.tanh(hidden), cell)
 
     def loss(self, batch: Batch) -> Tensor:
-        """Cross-entropy of the whole sequence."""
+        """Return the cross-entropy of the whole sequence."""
         assert isinstance(batch, CountingBatch)
-        places, state = self.start(batch.images)
-        keys = self.decoder.keys(places)
+        cells, state = self.start(batch.images)
+        keys = self.decoder.keys(cells)
         previous = torch.full_like(batch.lengths, -1)
-        total = places.new_zeros(len(places))
+        total = cells.new_zeros(len(cells))
         for k in range(int(batch.lengths.max()) + 1):
-            looked = self.decoder(state, places, keys, previous)
-            state, previous = looked.state, torch.zeros_like(previous)
+            state = self.decoder(state, cells, keys, previous).state
+            previous = torch.zeros_like(previous)
             end = (batch.lengths == k).float()
             entropy = binary_cross_entropy_with_logits(
                 self.say(state[0])[:, 0], end, reduction="none"
@@ -69,59 +75,61 @@ class EndToEndCounter(Model):
 
     @torch.no_grad()
     def predict(self, images: Tensor) -> list[Prediction]:
-        places, state = self.start(images)
-        keys = self.decoder.keys(places)
+        """Count until the model predicts the end."""
+        cells, state = self.start(images)
+        keys = self.decoder.keys(cells)
         previous = torch.full((len(images),), -1, device=images.device)
-        counts = torch.full((len(images),), _MOST, device=images.device)
-        for k in range(_MOST):
-            looked = self.decoder(state, places, keys, previous)
-            state, previous = looked.state, torch.zeros_like(previous)
-            ends = (self.say(state[0])[:, 0].sigmoid() > _STOP) & (counts == _MOST)
-            counts[ends] = k
-            if (counts < _MOST).all():
+        counts = torch.full((len(images),), _MAX_OBJECTS, device=images.device)
+        for k in range(_MAX_OBJECTS):
+            state = self.decoder(state, cells, keys, previous).state
+            previous = torch.zeros_like(previous)
+            stop = self.say(state[0])[:, 0].sigmoid() > _STOP_THRESHOLD
+            counts[stop & (counts == _MAX_OBJECTS)] = k
+            if (counts < _MAX_OBJECTS).all():
                 break
         return counts.tolist()
 
 
 class EndToEndReader(Model):
-    """Says the symbols of all lines in one go."""
+    """Predicts the symbols of all lines as one sequence."""
 
     kind: ClassVar[Kind] = "reading"
 
     def __init__(
-        self, channels: int, alphabet: str, size: PaperSize, init: str, placed: bool, pool: int
+        self, channels: int, alphabet: str, size: PaperSize, init: str, positional: bool, pool: int
     ) -> None:
-        """`placed`: attention also knows where a feature is, not only what it is; `pool`:
-        features are averaged over squares of so many places."""
+        """Set up the model: `positional` adds a positional encoding to the features, `pool` is the
+        side of the squares over which they are averaged."""
         super().__init__()
-        self.tokens, self.placed, self.pool = Tokens(alphabet), placed, pool
+        self.tokens, self.positional, self.pool = Tokens(alphabet), positional, pool
         self.encoder = size.encoder(channels)
-        features = size.features + (POSITIONS if placed else 0)
+        features = size.features + (POSITION_CHANNELS if positional else 0)
         self.decoder = AttentionLstm(features, len(self.tokens), size.state, size.embedding)
         self.say = nn.Linear(size.state, len(self.tokens))
         initialise(self, init)
 
-    def look(self, images: Tensor) -> Tensor:
-        """Features, (N, h·w, C)."""
-        seen: Tensor = self.encoder(images)
+    def features(self, images: Tensor) -> Tensor:
+        """Return the features that the decoder attends to, (N, h·w, C)."""
+        encoded: Tensor = self.encoder(images)
         if self.pool > 1:
-            seen = avg_pool2d(seen, self.pool, ceil_mode=True)
-        if self.placed:
-            where = positions(seen).expand(len(seen), -1, -1, -1)
-            seen = torch.cat([seen, where], 1)
-        return flat(seen)
+            encoded = avg_pool2d(encoded, self.pool, ceil_mode=True)
+        if self.positional:
+            positions = encode_positions(encoded).expand(len(encoded), -1, -1, -1)
+            encoded = torch.cat([encoded, positions], 1)
+        return flatten_cells(encoded)
 
     def loss(self, batch: Batch) -> Tensor:
-        """Cross-entropy of the whole sequence, each token given those before."""
+        """Return the cross-entropy of the whole sequence, each token given those before."""
         assert isinstance(batch, ReadingBatch)
-        wanted = pad([self.tokens.block(lines) for lines in batch.texts], batch.images.device)
-        places = self.look(batch.images)
-        keys, state = self.decoder.keys(places), self.decoder.start(len(places), places)
-        previous = torch.full_like(wanted[:, 0], -1)
-        total = places.new_zeros(len(places))
-        for k in range(wanted.shape[1]):
-            looked = self.decoder(state, places, keys, previous)
-            state, previous = looked.state, wanted[:, k]
+        rows = [self.tokens.block(lines) for lines in batch.texts]
+        target = pad_tokens(rows, batch.images.device)
+        cells = self.features(batch.images)
+        keys, state = self.decoder.keys(cells), self.decoder.start(len(cells), cells)
+        previous = torch.full_like(target[:, 0], -1)
+        total = cells.new_zeros(len(cells))
+        for k in range(target.shape[1]):
+            state = self.decoder(state, cells, keys, previous).state
+            previous = target[:, k]
             total = total + cross_entropy(
                 self.say(state[0]), previous, ignore_index=-1, reduction="none"
             )
@@ -129,20 +137,20 @@ class EndToEndReader(Model):
 
     @torch.no_grad()
     def predict(self, images: Tensor) -> list[Prediction]:
-        places = self.look(images)
-        keys, state = self.decoder.keys(places), self.decoder.start(len(places), places)
+        """Decode each block greedily until its end."""
+        cells = self.features(images)
+        keys, state = self.decoder.keys(cells), self.decoder.start(len(cells), cells)
         previous = torch.full((len(images),), -1, device=images.device)
         ended = torch.zeros_like(previous, dtype=torch.bool)
-        said = []
-        for _ in range(_LONGEST):
-            looked = self.decoder(state, places, keys, previous)
-            state = looked.state
+        predicted = []
+        for _ in range(_MAX_SYMBOLS):
+            state = self.decoder(state, cells, keys, previous).state
             previous = self.say(state[0]).argmax(1)
-            said.append(previous)
+            predicted.append(previous)
             ended = ended | (previous == self.tokens.end_block)
             if ended.all():
                 break
-        return [self.tokens.text(row) for row in torch.stack(said, 1).tolist()]
+        return [self.tokens.text(row) for row in torch.stack(predicted, 1).tolist()]
 
 
 def build_end_to_end(task: Task, preset: str, options: dict[str, Any]) -> Model:
@@ -154,7 +162,7 @@ def build_end_to_end(task: Task, preset: str, options: dict[str, Any]) -> Model:
     if task.photographs and preset == "fast":
         others = {name: value for name, value in options.items() if name != "alphabet"}
         return BlockReader(1, text_alphabet(task, options), **others)
-    # For shapes a quarter of the places is enough, and soon searched.
+    # A quarter of the cells is enough for shapes, and attention over them is fast.
     pool = 2 if preset == "fast" else 1
     size = _size(task, preset, options)
     return EndToEndReader(task.channels, task.alphabet, size, init, preset == "fast", pool)
@@ -166,13 +174,13 @@ def _counting_encoder(task: Task, preset: str, options: dict[str, Any]) -> tuple
         return counting_encoder(task.channels), 32
     if task.photographs:
         fields = options["fields"]
-        return PhotoEncoder(task.channels, fields), len(WAYS) * fields[1]
+        return PhotoEncoder(task.channels, fields), len(SYMMETRIES) * fields[1]
     width = int(options.get("width", 48))
     return DrawingEncoder(task.channels, width), width
 
 
 def _size(task: Task, preset: str, options: dict[str, Any]) -> PaperSize:
-    """Of a reader that says one symbol after the other."""
+    """Return the size of a reader that predicts one symbol after the other."""
     if task.photographs:
         return text_size(int(options.get("shrink", 1)))
     return TOY if preset == "paper" else replace(TOY, encoder=wide_toy_encoder, features=64)

@@ -1,9 +1,9 @@
-"""Turned: layers that see in all eight ways to turn and mirror an image at once.
+"""Equivariant layers: group convolutions over the eight symmetries of the square.
 
-From above, a plane is a plane whichever way it points. A filter here is used in all eight
-ways, so it need not be learnt eight times, and what is found in a turned image is what is
-found in the image, turned (group convolutions, Cohen & Welling 2016). Maps have the channels
-of one way after those of another: channel = way · fields + field.
+From above, a plane may point in any direction. A filter of these layers is applied in all eight
+rotations by right angles and reflections, so it need not be learned eight times, and the features
+of a rotated image are the rotated features of the image (Cohen & Welling 2016). The channels are
+ordered by symmetry, then by field: channel = symmetry · fields + field.
 """
 
 from functools import cache
@@ -12,38 +12,42 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d, pad, relu
 
-from benchmark.models.layers import normalised
+from benchmark.models.layers import normalise
 
-# Whether the axes are swapped, and along which of them it is turned over then.
-Way = tuple[bool, tuple[int, ...]]
-WAYS: tuple[Way, ...] = tuple(
-    (swapped, over) for swapped in (False, True) for over in ((), (-1,), (-2,), (-2, -1))
+# Whether the axes are swapped, and along which of them the result is flipped.
+Symmetry = tuple[bool, tuple[int, ...]]
+SYMMETRIES: tuple[Symmetry, ...] = tuple(
+    (swapped, flipped) for swapped in (False, True) for flipped in ((), (-1,), (-2,), (-2, -1))
 )
-# What maps may be made of: one channel that is turned alone, the four pixels that a fold of two
-# by two has as channels, which are turned into each other, and maps of such layers themselves.
+# Kinds of input fields, by their number of channels: one channel, which is transformed alone; the
+# four pixels of a 2×2 cell as channels (pixel_unshuffle), which are also permuted; and the outputs
+# of equivariant layers.
 PLAIN, FOLDED, EQUIVARIANT = 1, 4, 8
-_LEAST_VARIANCE = 1e-5
+_EPS = 1e-5
 
 
-def turn(maps: Tensor, way: Way) -> Tensor:
-    """Images, maps or filters (…, H, W) in one of the ways."""
-    swapped, over = way
-    seen = maps.transpose(-1, -2) if swapped else maps
-    return seen.flip(over) if over else seen
+def transform(maps: Tensor, symmetry: Symmetry) -> Tensor:
+    """Apply a symmetry to images, maps or filters (…, H, W)."""
+    swapped, flipped = symmetry
+    transposed = maps.transpose(-1, -2) if swapped else maps
+    return transposed.flip(flipped) if flipped else transposed
 
 
 @cache
-def sources(kind: int) -> tuple[tuple[int, ...], ...]:
-    """For each way, which channels of a kind stand where, once the image is turned so."""
+def channel_orders(kind: int) -> tuple[tuple[int, ...], ...]:
+    """Return for each symmetry how it permutes the channels of a field of that kind."""
     if kind == PLAIN:
-        return ((0,),) * len(WAYS)
+        return ((0,),) * len(SYMMETRIES)
     if kind == FOLDED:
-        return tuple(tuple(turn(_square(), w).flatten().tolist()) for w in WAYS)
-    # To turn a map of way f makes it one of way w · f: where f is then, w⁻¹ · f was.
+        return tuple(tuple(transform(_square(), s).flatten().tolist()) for s in SYMMETRIES)
+    # Symmetry s maps the channel of symmetry f to that of s · f: channel f comes from s⁻¹ · f.
     pattern = _square()
-    shown = [turn(pattern, way).tolist() for way in WAYS]
-    products = [[shown.index(turn(turn(pattern, w), way).tolist()) for w in WAYS] for way in WAYS]
-    return tuple(tuple(row.index(way) for way in range(len(WAYS))) for row in products)
+    images = [transform(pattern, s).tolist() for s in SYMMETRIES]
+    products = [
+        [images.index(transform(transform(pattern, f), s).tolist()) for f in SYMMETRIES]
+        for s in SYMMETRIES
+    ]
+    return tuple(tuple(row.index(s) for s in range(len(SYMMETRIES))) for row in products)
 
 
 def _square() -> Tensor:
@@ -51,13 +55,13 @@ def _square() -> Tensor:
 
 
 class EquivariantConv(nn.Module):
-    """A convolution to `fields` fields in each of the ways.
+    """An equivariant convolution.
 
-    An even kernel with a stride of two keeps the middle of the image in its middle; an odd one
-    would not, and what it sees would depend on the way.
+    With a stride of two, an even kernel keeps the centre of the image at the centre. An odd one
+    would not, and would break the equivariance.
     """
 
-    places: Tensor
+    indices: Tensor
 
     def __init__(
         self,
@@ -69,101 +73,103 @@ class EquivariantConv(nn.Module):
         dilation: int = 1,
         bias: bool = False,
     ) -> None:
-        """`inputs` are fields of the given kind."""
+        """Set up the layer; `inputs` is the number of input fields, all of the given kind."""
         super().__init__()
         self.stride, self.dilation = stride, dilation
-        self.around = (dilation * (kernel - 1) + 2 - stride) // 2
+        self.padding = (dilation * (kernel - 1) + 2 - stride) // 2
         self.weight = nn.Parameter(torch.empty(fields, kind * inputs, kernel, kernel))
         nn.init.kaiming_uniform_(self.weight, a=5**0.5)
         self.bias = nn.Parameter(torch.zeros(fields)) if bias else None
-        # With values even where a model is built without any, only for the shapes of its weights.
-        places = torch.arange(self.weight.numel(), device="cpu").view(self.weight.shape)
+        # On the CPU even where the model is built on the meta device: these are not weights.
+        indices = torch.arange(self.weight.numel(), device="cpu").view(self.weight.shape)
         channels = torch.arange(kind * inputs, device="cpu").view(kind, inputs)
-        every = torch.cat(
+        expanded = torch.cat(
             [
-                turn(places, way)[:, channels[list(order)].flatten()]
-                for way, order in zip(WAYS, sources(kind), strict=True)
+                transform(indices, symmetry)[:, channels[list(order)].flatten()]
+                for symmetry, order in zip(SYMMETRIES, channel_orders(kind), strict=True)
             ]
         )
-        self.whole = every.shape
-        self.register_buffer("places", every.flatten(), persistent=False)
+        self.expanded_shape = expanded.shape
+        self.register_buffer("indices", expanded.flatten(), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        weight = self.weight.flatten().index_select(0, self.places).view(self.whole)
-        bias = None if self.bias is None else self.bias.repeat(len(WAYS))
+        weight = self.weight.flatten().index_select(0, self.indices).view(self.expanded_shape)
+        bias = None if self.bias is None else self.bias.repeat(len(SYMMETRIES))
         return conv2d(
             x,
             weight.contiguous(memory_format=torch.channels_last),
             bias,
             self.stride,
-            self.around,
+            self.padding,
             self.dilation,
         )
 
 
 class EquivariantNorm(nn.Module):
-    """Batch normalisation whose scales and statistics are the same in all ways.
+    """Batch normalisation with the same scales and statistics for all symmetries.
 
-    The last `alone` fields are normalised by each image alone. What a photograph's light, haze
-    and sharpness do to them is then evened out, also where training has seen none like it, and
-    the others still tell what there is much of (IBN-Net, Pan and others 2018).
+    The last `instance_fields` fields have instance normalisation instead. It removes the influence
+    of a photograph's light, haze and sharpness, also for kinds of photographs that training did
+    not have, while the other fields keep this information (IBN-Net, Pan et al. 2018).
     """
 
     mean: Tensor
     variance: Tensor
 
-    def __init__(self, fields: int, alone: int = 0) -> None:
+    def __init__(self, fields: int, instance_fields: int = 0) -> None:
         super().__init__()
-        self.alone = alone
+        self.instance_fields = instance_fields
         self.weight = nn.Parameter(torch.ones(fields))
         self.bias = nn.Parameter(torch.zeros(fields))
-        self.register_buffer("mean", torch.zeros(fields - alone))
-        self.register_buffer("variance", torch.ones(fields - alone))
+        self.register_buffer("mean", torch.zeros(fields - instance_fields))
+        self.register_buffer("variance", torch.ones(fields - instance_fields))
 
     def forward(self, x: Tensor) -> Tensor:
-        known = (pad(values, (0, self.alone)) for values in (self.mean, self.variance))
+        padding = (0, self.instance_fields)
+        running = (pad(values, padding) for values in (self.mean, self.variance))
         weight, bias, mean, variance = (
-            values.repeat(len(WAYS)) for values in (self.weight, self.bias, *known)
+            values.repeat(len(SYMMETRIES)) for values in (self.weight, self.bias, *running)
         )
-        normal = normalised(x, mean, variance, weight, bias, self.training)
+        y = normalise(x, mean, variance, weight, bias, self.training)
         if self.training:
-            # Each way was normalised by statistics of its own, which over many images are alike.
+            # Each symmetry was normalised by its own statistics, which agree over many images.
             shared = len(self.mean)
-            self.mean.copy_(mean.view(len(WAYS), -1).mean(0)[:shared])
-            self.variance.copy_(variance.view(len(WAYS), -1).mean(0)[:shared])
-        return self._mixed(normal, x) if self.alone else normal
+            self.mean.copy_(mean.view(len(SYMMETRIES), -1).mean(0)[:shared])
+            self.variance.copy_(variance.view(len(SYMMETRIES), -1).mean(0)[:shared])
+        return self._with_instance_fields(y, x) if self.instance_fields else y
 
-    def _mixed(self, normal: Tensor, x: Tensor) -> Tensor:
-        """Maps normalised by the batch, but for the last fields."""
+    def _with_instance_fields(self, y: Tensor, x: Tensor) -> Tensor:
+        """Replace the last fields of `y`, the batch-normalised `x`, by instance-normalised ones."""
         n, channels, height, width = x.shape
-        shape = (n, height, width, len(WAYS), channels // len(WAYS))  # as it lies in memory
-        by_batch = normal.permute(0, 2, 3, 1).reshape(shape)[..., : -self.alone]
-        own = x.permute(0, 2, 3, 1).reshape(shape)[..., -self.alone :]
-        variance, mean = torch.var_mean(own, (1, 2, 3), correction=0, keepdim=True)
-        scale = self.weight[-self.alone :] * torch.rsqrt(variance + _LEAST_VARIANCE)
-        by_image = own * scale + (self.bias[-self.alone :] - mean * scale)
+        count = self.instance_fields
+        shape = (n, height, width, len(SYMMETRIES), channels // len(SYMMETRIES))  # channels_last
+        by_batch = y.permute(0, 2, 3, 1).reshape(shape)[..., :-count]
+        last = x.permute(0, 2, 3, 1).reshape(shape)[..., -count:]
+        variance, mean = torch.var_mean(last, (1, 2, 3), correction=0, keepdim=True)
+        scale = self.weight[-count:] * torch.rsqrt(variance + _EPS)
+        by_image = last * scale + (self.bias[-count:] - mean * scale)
         mixed = torch.cat([by_batch, by_image.to(by_batch)], -1)
         return mixed.view(n, height, width, channels).permute(0, 3, 1, 2)
 
 
 class EquivariantUnit(nn.Module):
-    """Pre-activation residual unit of such layers; `alone` fields are first normalised by each
-    image alone."""
+    """Equivariant pre-activation residual unit; its first normalisation has `instance_fields`."""
 
-    def __init__(self, fields: int, dilation: int = 1, alone: int = 0) -> None:
+    def __init__(self, fields: int, dilation: int = 1, instance_fields: int = 0) -> None:
         super().__init__()
-        self.norm1, self.norm2 = EquivariantNorm(fields, alone), EquivariantNorm(fields)
+        self.norm1 = EquivariantNorm(fields, instance_fields)
+        self.norm2 = EquivariantNorm(fields)
         self.conv1 = EquivariantConv(EQUIVARIANT, fields, fields, 3, dilation=dilation)
         self.conv2 = EquivariantConv(EQUIVARIANT, fields, fields, 3, dilation=dilation)
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.conv1(relu(self.norm1(x)))
-        added: Tensor = x + self.conv2(relu(self.norm2(y)))
-        return added
+        out: Tensor = x + self.conv2(relu(self.norm2(y)))
+        return out
 
 
 class EquivariantPlainUnit(nn.Module):
-    """The same without normalisation, which begins as the identity."""
+    """Equivariant residual unit without normalisation, initialised as the identity."""
 
     def __init__(self, fields: int, dilation: int = 1) -> None:
         super().__init__()
@@ -173,15 +179,18 @@ class EquivariantPlainUnit(nn.Module):
         nn.init.zeros_(self.conv2.weight)
 
     def forward(self, x: Tensor) -> Tensor:
-        added: Tensor = x + self.conv2(relu(self.conv1(relu(x))))
-        return added
+        out: Tensor = x + self.conv2(relu(self.conv1(relu(x))))
+        return out
 
 
 class Fold(nn.Module):
-    """One field (N, 8, H, W) as the four pixels of a fold (N, 4, H, W): each is the mean of the
-    two ways that bring the first pixel there."""
+    """Converts an equivariant field (N, 8, H, W) to the four pixels of 2×2 cells (N, 4, H, W).
+
+    Each pixel is the mean of the two symmetries that move the first pixel there.
+    """
 
     def forward(self, maps: Tensor) -> Tensor:
-        corners = torch.tensor([order.index(0) for order in sources(FOLDED)], device=maps.device)
-        share = (corners == torch.arange(4, device=maps.device)[:, None]).to(maps) / 2  # (4, 8)
-        return torch.einsum("nwyx,cw->ncyx", maps, share)
+        orders = channel_orders(FOLDED)
+        corners = torch.tensor([order.index(0) for order in orders], device=maps.device)
+        weights = (corners == torch.arange(4, device=maps.device)[:, None]).to(maps) / 2  # (4, 8)
+        return torch.einsum("nwyx,cw->ncyx", maps, weights)

@@ -1,7 +1,7 @@
 """Inductive OCR: our line finder, with PP-OCRv6 to read what it finds.
 
-It tells apart what localisation and recognition contribute: the off-the-shelf detector of the
-baseline `ocr` uses the same recogniser.
+It separates the contributions of localisation and recognition: the baseline `ocr` has the same
+recogniser with an off-the-shelf detector.
 """
 
 from typing import ClassVar
@@ -18,7 +18,7 @@ from benchmark.models.contract import Model
 from benchmark.models.line_reader import LineReader
 from benchmark.models.step import Step
 from benchmark.models.strips import Band, band_quads
-from benchmark.reading.pages import read_views
+from benchmark.reading.multi_scale import read_views
 from benchmark.tasks.task import Kind
 from ivl_shards import UserError
 from ivl_shards.format.schema import Array
@@ -26,14 +26,14 @@ from ivl_shards.format.schema import Array
 INDUCTIVE_OCR = "inductive-ocr"
 """Its name on the command line."""
 DESCRIPTION = "the line finder of a trained inductive reader, with PP-OCRv6 to read lines"
-# Rows that a line is cut out with, and the space around it over its height.
-_ROWS, _MARGIN = 48, 0.08
-# No line is cut out wider than this, in pixels: the recogniser would squeeze it.
-_WIDEST = 3200
+# Minimal height in pixels of a line that is cut out, and the margin around it over its height.
+_MIN_ROWS, _MARGIN = 48, 0.08
+# Maximal width in pixels: the recogniser would squeeze wider ones.
+_MAX_WIDTH = 3200
 
 
 class InductiveOcr(Model):
-    """Find lines one after the other with a trained line reader; read them with PP-OCRv6."""
+    """A trained line finder with PP-OCRv6 as its recogniser."""
 
     kind: ClassVar[Kind] = "reading"
 
@@ -43,10 +43,10 @@ class InductiveOcr(Model):
 
     def loss(self, batch: Batch) -> Tensor:
         """Refuse: the finder is trained as a part of the model `inductive`."""
-        raise UserError("inductive-ocr is not trained itself: its finder is that of inductive")
+        raise UserError("inductive-ocr cannot be trained: its finder is that of inductive")
 
     def predict(self, images: Tensor) -> list[Prediction]:
-        """Read images that are as large as the finder's canvas."""
+        """Read images of the size of the finder's canvas."""
         pictures = (images * 255).round().byte().permute(0, 2, 3, 1).cpu().numpy()  # N, H, W, C
         return [self._read(picture) for picture in pictures]
 
@@ -55,7 +55,7 @@ class InductiveOcr(Model):
         return [line.text for line in reading.lines]
 
     def encode(self, images: Tensor) -> Tensor:
-        """Return what all steps of the finder share."""
+        """Return the features that all steps of the finder share."""
         return self.finder.encode(images)
 
     def find(self, encoded: Tensor, memory: Tensor) -> Step:
@@ -63,7 +63,7 @@ class InductiveOcr(Model):
         return self.finder.find(encoded, memory)
 
     def update(self, memory: Tensor, delta: Tensor) -> Tensor:
-        """Return the memory with the line that was found."""
+        """Return the memory after a step."""
         return self.finder.update(memory, delta)
 
     def read_lines(self, picture: Array, band: Band) -> list[tuple[str, float]]:
@@ -77,7 +77,7 @@ def _quads(band: Band) -> Array:
 
 
 def cut_line(picture: Array, quad: Array) -> Array:
-    """Cut a line out of a picture (H, W, 3) and lay it straight, with a thin margin.
+    """Cut a line out of a picture (H, W, 3) and rectify it, with a thin margin.
 
     The corners of the quad, (4, 2), go clockwise from the upper left.
     """
@@ -85,15 +85,15 @@ def cut_line(picture: Array, quad: Array) -> Array:
     length = float(np.linalg.norm(quad[[1, 2]] - quad[[0, 3]], axis=1).mean())
     if height < 1 or length < 1:
         return np.zeros((0, 0, 3), np.uint8)
-    along = (quad[1] + quad[2] - quad[0] - quad[3]) / (2 * length)  # one pixel along the line
+    along = (quad[1] + quad[2] - quad[0] - quad[3]) / (2 * length)  # unit vector along the line
     across = (quad[2] + quad[3] - quad[0] - quad[1]) / (2 * height)
-    out = _MARGIN * height
+    margin = _MARGIN * height
     signs = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
-    corners = quad + out * (signs[:, :1] * along + signs[:, 1:] * across)
-    rows = max(_ROWS, round(height * (1 + 2 * _MARGIN)))
-    columns = max(1, min(_WIDEST, round(rows * (length + 2 * out) / (height + 2 * out))))
+    corners = quad + margin * (signs[:, :1] * along + signs[:, 1:] * across)
+    rows = max(_MIN_ROWS, round(height * (1 + 2 * _MARGIN)))
+    columns = max(1, min(_MAX_WIDTH, round(rows * (length + 2 * margin) / (height + 2 * margin))))
     target = np.array([[0, 0], [columns, 0], [columns, rows], [0, rows]])
-    # Pixel centres lie at + 0.5 for us and at whole numbers for OpenCV.
+    # Pixel centres are at + 0.5 here and at integers in OpenCV.
     matrix = cv2.getPerspectiveTransform(
         (corners - 0.5).astype(np.float32), (target - 0.5).astype(np.float32)
     )

@@ -1,53 +1,50 @@
-"""Line reader: our fast reader, which finds the next line, lays it straight and reads it.
+"""Line reader: our fast reader, which finds the next line, rectifies it and reads it.
 
-Each step of the induction looks at the image and at the memory m_t of the lines read so far. It
-says where the next line is (Δm_t), what it says, and whether nothing is left. Two parts do this:
+The input of each inductive step is the image and the memory m_t of the lines read so far. The step
+predicts where the next line is (Δm_t), its text, and whether nothing is left. Two parts do this:
 
-- The *finder* sees the image once a block and the memory at every step, both on a coarse grid,
-  for where lines are is plain from afar. The cells of the grid are wider than high: lines are
-  close above each other and long.
-- The *strip reader* reads the line that the finder found, cut out of the image and laid straight
-  (see `strips`). Nearly all the work is here, and none of it is spent on empty ground.
+- The *finder* encodes the image once and the memory at every step, both on a coarse grid: a low
+  resolution is enough to locate lines. The cells of the grid are wider than high, because lines
+  are long and close to the next.
+- The *strip reader* reads the line that the finder found, cut out of the image and rectified (see
+  `strips`). Nearly all the computation is here, and none of it is spent on background.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn import functional
 
-from benchmark.data.batches import Batch, ReadingBatch, image_batch, spell
+from benchmark.data.batches import Batch, ReadingBatch, image_batch
 from benchmark.models.contract import InductiveModel
-from benchmark.models.ctc import BLANK, certainty, greedy_texts
-from benchmark.models.layers import BatchNorm, grey
+from benchmark.models.ctc import greedy_texts, text_confidence
+from benchmark.models.layers import BatchNorm, to_grey
 from benchmark.models.pyramid_finder import PyramidFinder
+from benchmark.models.reading_loss import group_by_length, line_targets, reading_loss
 from benchmark.models.step import Step
 from benchmark.models.step_targets import ReadingSteps, reading_steps
-from benchmark.models.strip_reader import ResidualReader, blank_after
+from benchmark.models.strip_reader import ResidualReader, blank_padding
 from benchmark.models.strips import (
     Band,
     Strips,
-    choose_bands,
+    are_close,
     cut_strips,
     mask_bands,
-    near_bands,
-    quad_bands,
-    shake,
+    select_bands,
 )
 from benchmark.options import Option, whole, wholes
 from benchmark.tasks.task import Kind
 from ivl_shards import UserError
 from ivl_shards.format.schema import Array
 
-# A line covers some hundredths of an image, so the mean loss over its cells is small.
-_CELLS = 20.0
-# Lines that are read at once in training; fewer where that leaves less padding.
-_AT_ONCE, _FEW_AT_ONCE = 16, 8
+# Weight of the loss of Δm: a line covers a few per cent of an image, so the mean over the cells is
+# small.
+_DELTA_WEIGHT = 20.0
 
 
 _STRIDE = wholes(2, 1, 4)
@@ -64,40 +61,40 @@ ROWS = Option(
 
 @dataclass(frozen=True)
 class ReaderSize:
-    """How large a line reader is; the defaults are those for text blocks."""
+    """The size of a line reader; the defaults are those for text blocks."""
 
     strides: tuple[tuple[int, int], ...] = ((2, 2), (2, 2), (1, 2))
-    """Down and across, of the layers that lead from pixels to the finder's grid."""
+    """Vertical and horizontal strides of the layers from pixels to the finder's grid."""
     finder: int = 32
-    """Channels of what the finder sees in the image."""
+    """Channels of the finder's image features."""
     step: int = 16
-    """Channels of what it makes of that and the memory."""
+    """Channels of the features that combine image and memory."""
     rows: int = 24
     """Height of a strip; a multiple of 8."""
     extent: float = 0.0
-    """Height in pixels that every line is taken to have; 0: its own. Where size tells two symbols
-    apart, all lines must be seen at one scale."""
+    """Height in pixels at which every line is cut out; 0: its own. All lines need one scale where
+    two symbols differ in size alone."""
     squeeze: float = 1.0
-    """How many times farther apart columns are than rows."""
+    """Distance between columns over that between rows."""
     columns: int = 720
-    """Greatest length of a strip."""
+    """Maximal length of a strip."""
     layers: str = "plain"
-    """Those of the strip reader: `plain` or `residual`."""
+    """Architecture of the strip reader: `plain` or `residual`."""
     reader: tuple[int, ...] = (32, 64, 96, 128, 160)
     """Channels of the strip reader's five layers, or of its stem, three stages and sequence."""
     hidden: int = 160
-    """Of its LSTM, in each direction."""
+    """Hidden size of its LSTM in each direction."""
     momentum: float = 0.1
-    """How fast the finder's normalisations forget earlier batches."""
+    """Momentum of the running statistics in the finder's batch normalisation."""
     scales: str = "one"
-    """`one`: the finder knows lines of about one height; `many`: of any height, up to that of the
-    image."""
+    """`one`: the finder is made for lines of about one height; `many`: for lines of any height, up
+    to that of the image."""
 
 
 class LineReader(InductiveModel):
-    """Finds and reads the next line of a block, given the memory of those before.
+    """An inductive reader that finds the next line of a block, then reads it.
 
-    Colours are taken as shades of grey: letters have none of their own.
+    Images are converted to grey: colour does not distinguish letters.
     """
 
     kind: ClassVar[Kind] = "reading"
@@ -112,9 +109,20 @@ class LineReader(InductiveModel):
         along: float = 1.0,
         **size: Any,
     ) -> None:
-        """`jitter` moves the memory's edges in training, in pixels; `error` where lines are cut
-        out, over their height, `along` times as much along the line and in its height: both as
-        the model's own mistakes will at the time of reading."""
+        """Set up the model.
+
+        Parameters
+        ----------
+        jitter
+            Standard deviation in pixels by which the edges of the memory are moved in training.
+        error
+            Standard deviation of the error with which lines are cut out in training, over their
+            height. Both noises imitate the errors that the model itself makes when it reads.
+        along
+            The same along the line and for its height, over `error`.
+        size
+            Fields of `ReaderSize`.
+        """
         super().__init__()
         self.alphabet, self.jitter = alphabet, jitter
         self.errors = error * np.array([along, 1, along, 1, along])
@@ -125,17 +133,17 @@ class LineReader(InductiveModel):
             if isinstance(module, BatchNorm):
                 module.momentum = self.size.momentum
         self.reader = _strip_reader(channels, len(alphabet), self.size)
-        # From log-probabilities (N, L, 1 + symbols) to texts; another may take its place.
+        # From log-probabilities (N, L, 1 + symbols) to texts; `Decoding.apply` may replace it.
         self.decode: Callable[[Tensor], list[str]] = partial(greedy_texts, alphabet=alphabet)
 
     def encode(self, images: Tensor) -> Tensor:
-        """What all steps of a block share, (N, D, h, w).
+        """Return the features that all steps of a block share, (N, D, h, w).
 
-        The pixels themselves are part of it, folded into the channels, since strips are cut
-        out of them once it is known where.
+        They include the pixels themselves, folded into channels, because strips are cut out of
+        them later.
         """
-        whole = pad_to_cells(grey(images), self.stride)
-        return torch.cat([self.finder.look(whole), _fold(whole, self.stride)], 1)
+        padded = pad_to_cells(to_grey(images), self.stride)
+        return torch.cat([self.finder.look(padded), _fold(padded, self.stride)], 1)
 
     def step(self, encoded: Tensor, memory: Tensor) -> Step:
         step = self.find(encoded, memory)
@@ -146,47 +154,47 @@ class LineReader(InductiveModel):
 
     def find(self, encoded: Tensor, memory: Tensor) -> Step:
         """Find the next line without reading it; the bands are in pixels of the image."""
-        whole = pad_to_cells(memory, self.stride)
-        logits, stop = self.finder(encoded[:, : self.size.finder], whole)
-        found = logits.sigmoid()
-        full = functional.interpolate(found[:, None], whole.shape[1:], mode="bilinear")[:, 0]
+        padded = pad_to_cells(memory, self.stride)
+        logits, stop = self.finder(encoded[:, : self.size.finder], padded)
+        coarse = logits.sigmoid()
+        full = functional.interpolate(coarse[:, None], padded.shape[1:], mode="bilinear")[:, 0]
         _, height, width = memory.shape
         delta = full[:, :height, :width]
-        return Step(delta, stop.sigmoid(), band=mask_bands(found, self.stride))
+        return Step(delta, stop.sigmoid(), band=mask_bands(coarse, self.stride))
 
     def read(self, images: Tensor, band: Band) -> tuple[list[str], Tensor]:
-        """Read the lines in N bands of N grey images (N, 1, H, W); the texts, and the confidence
-        in each, (N,)."""
+        """Read N bands of N grey images (N, 1, H, W), one of each.
+
+        Returns the texts and the confidence in each, (N,).
+        """
         characters, _ = self.reader(self._cut(images, band))
-        return self.decode(characters), certainty(characters)
+        return self.decode(characters), text_confidence(characters)
 
     @torch.no_grad()
     def read_lines(self, picture: Array, band: Band) -> list[tuple[str, float]]:
         """Read the lines in bands of a picture (H, W) or (H, W, 3), each with its confidence."""
-        pixels = grey(image_batch(picture[None]))
-        found = [("", 0.0)] * len(band.left)
-        for rows in _of_like_length(band, together=False):
+        pixels = to_grey(image_batch(picture[None]))
+        lines = [("", 0.0)] * len(band.left)
+        for rows in group_by_length(band):
             texts, confidence = self.read(pixels.expand(len(rows), -1, -1, -1), band[rows])
-            for row, read in zip(
-                rows.tolist(), zip(texts, confidence.tolist(), strict=True), strict=True
-            ):
-                found[row] = read
-        return found
+            for row, text, score in zip(rows.tolist(), texts, confidence.tolist(), strict=True):
+                lines[row] = text, score
+        return lines
 
     def update(self, memory: Tensor, delta: Tensor) -> Tensor:
-        """m + Δm, kept between 0 and 1."""
+        """Return m + Δm, clamped to 0 … 1."""
         return (memory + delta).clamp(0, 1)
 
     def loss(self, batch: Batch) -> Tensor:
-        """Of finding and of stopping, the mean over a block's steps, and of reading, the mean
-        over its characters.
+        """Return the loss of finding and stopping, the mean over a block's steps, plus that of
+        reading, the mean over its characters.
 
-        The two parts learn side by side: lines are cut out where they truly are, but for an
-        error as the finder will make, so reading does not wait for finding. Lines that the
-        finder has just found well enough are cut out where it found them.
+        The two parts are trained in parallel: lines are cut out at their true locations with
+        errors like the finder's, so that reading does not wait for finding. Lines that the finder
+        locates well enough are cut out where it found them.
         """
         assert isinstance(batch, ReadingBatch)
-        batch = replace(batch, images=grey(batch.images))
+        batch = replace(batch, images=to_grey(batch.images))
         if not batch.train_finder:
             return self._reading(batch, None)
         given = reading_steps(batch, every=True, jitter=self.jitter)
@@ -194,65 +202,45 @@ class LineReader(InductiveModel):
         return given.steps.mean(losses, len(batch.images)) + self._reading(batch, found)
 
     def _finding(self, images: Tensor, given: ReadingSteps) -> tuple[Tensor, Band]:
-        """Losses of the steps, (M,), and where the lines of all but the last steps are found."""
-        whole = pad_to_cells(images, self.stride)
-        seen = self.finder.look(whole)[given.steps.sample]
-        logits, stop = self.finder(seen, pad_to_cells(given.memory, self.stride))
+        """Return the losses of the steps, (M,), and the bands found in all but the last steps."""
+        padded = pad_to_cells(images, self.stride)
+        features = self.finder.look(padded)[given.steps.sample]
+        logits, stop = self.finder(features, pad_to_cells(given.memory, self.stride))
         logits, stop = logits.float(), stop.float()
-        wanted = _coarse(pad_to_cells(given.target, self.stride), logits)
+        target = _coarse(pad_to_cells(given.target, self.stride), logits)
         entropy = functional.binary_cross_entropy_with_logits
-        where = entropy(logits, wanted, reduction="none").mean((1, 2))
+        delta_loss = entropy(logits, target, reduction="none").mean((1, 2))
+        stop_loss = entropy(stop, given.steps.last.to(stop), reduction="none")
         found = mask_bands(logits.detach().sigmoid()[~given.steps.last], self.stride)
-        return where * _CELLS + entropy(stop, given.steps.last.to(stop), reduction="none"), found
+        return delta_loss * _DELTA_WEIGHT + stop_loss, found
 
     def _reading(self, batch: ReadingBatch, found: Band | None) -> Tensor:
-        """Losses of the samples, (N,), over their lines, or their words where there are any."""
-        device = batch.images.device
-        texts, corners = batch.texts, batch.quads
+        """Return the reading loss of each sample, (N,), over its lines, or over its words where
+        training begins with them."""
+        texts, quads = batch.texts, batch.quads
         if batch.word_texts is not None and batch.word_quads is not None:
-            texts, corners, found = batch.word_texts, batch.word_quads, None
-        texts = [[spell(text, self.alphabet) for text in said] for said in texts]
-        pairs = [(i, k) for i, said in enumerate(texts) for k in range(len(said))]
-        image = torch.tensor([i for i, _ in pairs], device=device)
-        number = {symbol: k for k, symbol in enumerate(self.alphabet, 1)}
-        labels = [[number[c] for c in texts[i][k]] for i, k in pairs]
-        counts = torch.tensor([len(line) for line in labels], device=device)
-        drawn = [
-            rng.normal(0, self.errors, (len(t), 5))
-            for rng, t in zip(batch.rngs, texts, strict=True)
-        ]
-        errors = torch.from_numpy(np.concatenate(drawn)).to(batch.images)
-        quads = torch.cat([q[: len(t)] for q, t in zip(corners, texts, strict=True)])
-        true = quad_bands(quads)
-        band = shake(true, errors)
+            texts, quads, found = batch.word_texts, batch.word_quads, None
+        targets = line_targets(texts, quads, self.alphabet, self.errors, batch.rngs)
+        band = targets.perturbed
         if found is not None:
-            band = choose_bands(near_bands(found, true), found, band)
-        losses = batch.images.new_zeros(len(batch.images))
-        for rows in _of_like_length(band, self.size.layers == "plain"):
-            strips = self._cut(batch.images[image[rows]], band[rows])
-            characters, frames = self.reader(strips)  # (n, L, V), (n,)
-            wanted = torch.tensor([c for r in rows.tolist() for c in labels[r]], device=device)
-            loss = functional.ctc_loss(
-                characters.transpose(0, 1),
-                wanted,
-                frames,
-                counts[rows],
-                blank=BLANK,
-                reduction="none",
-                zero_infinity=True,
-            )
-            losses = losses.index_add(0, image[rows], loss)
-        characters_of = torch.zeros_like(losses).index_add(0, image, counts.to(losses))
-        return losses / characters_of.clamp(min=1)
+            band = select_bands(are_close(found, targets.true), found, band)
+        groups = group_by_length(band, synchronised=self.size.layers == "plain")
+        return reading_loss(
+            batch.images,
+            targets,
+            band,
+            groups,
+            lambda images, cut: self.reader(self._cut(images, cut)),
+        )
 
     def _cut(self, images: Tensor, band: Band) -> Strips:
         if self.size.extent:
-            band = band.of_height(self.size.extent)
+            band = band.with_height(self.size.extent)
         return cut_strips(images, band, self.size.rows, self.size.columns, self.size.squeeze)
 
 
 class Finder(nn.Module):
-    """Says where the next line is and whether there is one."""
+    """Predicts where the next line is and whether there is one."""
 
     def __init__(self, channels: int, size: ReaderSize) -> None:
         super().__init__()
@@ -262,33 +250,33 @@ class Finder(nn.Module):
             after = wide if i else wide // 2
             stem.append(_conv(channels, after, 5 if i == 0 else 3, stride))
             channels = after
-        near = ((1, 1), (1, 2), (2, 4))
-        self.look = nn.Sequential(*stem, *(Dilated(wide, d) for d in near))
+        self.look = nn.Sequential(*stem, *(Dilated(wide, d) for d in ((1, 1), (1, 2), (2, 4))))
         self.join = _conv(2 * wide + 1, narrow, 3)
         # Whether a line is the next one depends on all that is above any part of it, and a line
-        # may be as long as the image and tilted: far across, less far down.
-        reach = ((1, 1), (1, 2), (2, 4), (2, 8), (3, 16), (1, 1))
-        self.think = nn.Sequential(*(Dilated(narrow, d) for d in reach))
+        # may be tilted and as long as the image: the receptive field is wider than high.
+        dilations = ((1, 1), (1, 2), (2, 4), (2, 8), (3, 16), (1, 1))
+        self.think = nn.Sequential(*(Dilated(narrow, d) for d in dilations))
         self.delta = nn.Conv2d(narrow, 1, 1)
-        # Nothing is left where nothing is found; stop below one half, to begin with.
+        # Nothing is left if nothing is found: initialised to stop if the maximum is below 0.5.
         self.stop_weight = nn.Parameter(torch.tensor(-10.0))
         self.stop_bias = nn.Parameter(torch.tensor(5.0))
 
-    def forward(self, seen: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits of Δm (N, h, w) and of the end (N,), from `look` and memories (N, H, W)."""
-        memory = _coarse(memory, seen)[:, None].to(seen.dtype)  # (N, 1, h, w)
-        state = self.think(self.join(torch.cat([seen, seen * (1 - memory), memory], 1)))
+    def forward(self, features: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Return logits of Δm (N, h, w) and of stopping (N,), from the output of `look` and
+        memories (N, H, W)."""
+        memory = _coarse(memory, features)[:, None].to(features.dtype)  # (N, 1, h, w)
+        state = self.think(self.join(torch.cat([features, features * (1 - memory), memory], 1)))
         logits: Tensor = self.delta(state)
-        # Three cells side by side: a single one is noise, not a line.
-        found = functional.avg_pool2d(logits.sigmoid(), (1, 3), 1).amax((1, 2, 3))
-        return logits[:, 0], self.stop_weight * found + self.stop_bias
+        # The mean of three cells side by side: a single one is noise, not a line.
+        highest = functional.avg_pool2d(logits.sigmoid(), (1, 3), 1).amax((1, 2, 3))
+        return logits[:, 0], self.stop_weight * highest + self.stop_bias
 
 
 class StripReader(nn.Module):
-    """Reads strips: layers that halve the height to nothing, then an LSTM along the line."""
+    """Reads strips: convolutions that reduce the height to 1, then an LSTM along the line."""
 
-    # A frame for each two columns, so that narrow letters get some, but a step of the network,
-    # which is dear, only for each four.
+    # One step of the LSTM, which is expensive, for four columns, and two frames of CTC for each
+    # step, so that narrow letters have a frame of their own.
     _COLUMNS, _FRAMES = 4, 2
 
     def __init__(self, channels: int, symbols: int, size: ReaderSize) -> None:
@@ -310,16 +298,16 @@ class StripReader(nn.Module):
         self.characters = nn.Linear(2 * size.hidden, self._FRAMES * (1 + symbols))
 
     def forward(self, strips: Strips) -> tuple[Tensor, Tensor]:
-        """Log-probabilities for CTC (N, L, V), and how many frames of each are in use (N,).
+        """Return log-probabilities for CTC (N, L, V) and the number of frames in use (N,).
 
-        After its end a line is blank with certainty.
+        The frames after these are blank.
         """
         x = self.layers(strips.pixels.contiguous(memory_format=torch.channels_last))
         x = self.flatten(x.flatten(1, 2))  # (N, e, steps)
         x, _ = self.along(x.transpose(1, 2))  # (N, steps, 2 · hidden)
         logits = self.characters(x).unflatten(2, (self._FRAMES, -1)).flatten(1, 2)  # (N, L, V)
         frames = -(-strips.columns // self._COLUMNS) * self._FRAMES
-        return blank_after(logits, frames).log_softmax(2), frames
+        return blank_padding(logits, frames).log_softmax(2), frames
 
 
 def _finder(channels: int, size: ReaderSize) -> "Finder | PyramidFinder":
@@ -339,7 +327,7 @@ def _strip_reader(channels: int, symbols: int, size: ReaderSize) -> nn.Module:
 
 
 class Dilated(nn.Module):
-    """A layer that looks some way down and across, added to what was there."""
+    """A residual layer with a dilated convolution."""
 
     def __init__(self, channels: int, dilation: tuple[int, int]) -> None:
         super().__init__()
@@ -349,7 +337,7 @@ class Dilated(nn.Module):
         self.norm = BatchNorm(channels)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(N, C, h, w) to the same."""
+        """Apply the layer: (N, C, h, w) → (N, C, h, w)."""
         return functional.relu(x + self.norm(self.conv(x)))
 
 
@@ -369,19 +357,19 @@ def _product(strides: tuple[tuple[int, int], ...]) -> tuple[int, int]:
 
 
 def pad_to_cells(maps: Tensor, stride: tuple[int, int]) -> Tensor:
-    """Maps (…, H, W) padded below and to the right to multiples of the grid's cells."""
+    """Pad maps (…, H, W) below and on the right to multiples of the grid's cells."""
     below, right = -maps.shape[-2] % stride[0], -maps.shape[-1] % stride[1]
     return functional.pad(maps, (0, right, 0, below)) if below or right else maps
 
 
 def _coarse(maps: Tensor, like: Tensor) -> Tensor:
-    """Maps (N, H, W) as how much of each cell they cover, on the grid of (…, h, w)."""
+    """Average maps (N, H, W) over the cells of the grid of `like`, (…, h, w)."""
     size = like.shape[-2:]
     return functional.interpolate(maps[:, None].float(), size=size, mode="area")[:, 0]
 
 
 def _fold(images: Tensor, stride: tuple[int, int]) -> Tensor:
-    """The pixels of each cell as channels: (N, C, H, W) to (N, C · down · across, h, w)."""
+    """Fold the pixels of each cell into channels: (N, C, H, W) → (N, C · down · across, h, w)."""
     n, c, height, width = images.shape
     down, across = stride
     cells = images.reshape(n, c, height // down, down, width // across, across)
@@ -391,20 +379,8 @@ def _fold(images: Tensor, stride: tuple[int, int]) -> Tensor:
 
 
 def _unfold(folded: Tensor, stride: tuple[int, int]) -> Tensor:
-    """The inverse of `_fold`."""
+    """Invert `_fold`."""
     n, c, h, w = folded.shape
     down, across = stride
     cells = folded.reshape(n, c // (down * across), down, across, h, w)
     return cells.permute(0, 1, 4, 2, 5, 3).reshape(n, -1, h * down, w * across)
-
-
-def _of_like_length(band: Band, together: bool) -> Iterator[Tensor]:
-    """Rows of lines that take about as many columns each, so that little is padding.
-
-    Processes that normalise `together` must all go through the layers equally often.
-    """
-    order = (band.length / band.heights.mean(1)).argsort()
-    if together:
-        yield from torch.split(order, len(order) if dist.is_initialized() else _AT_ONCE)
-    else:  # none of them so small that its statistics are noise
-        yield from torch.tensor_split(order, -(-len(order) // _FEW_AT_ONCE))

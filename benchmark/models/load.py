@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from benchmark.data.alphabets import ALPHABETS
 from benchmark.models.block_reader import BlockReader
 from benchmark.models.build import build_model
 from benchmark.models.contract import InductiveModel, Model
@@ -16,7 +17,6 @@ from benchmark.models.line_reader import LineReader
 from benchmark.models.reader import alphabet_name
 from benchmark.registry import MODELS, find_task
 from benchmark.tasks.task import ReadingTask
-from benchmark.tasks.text_blocks import ALPHABETS
 from benchmark.training.run_folder import Config, RunFolder, config_from_json
 from benchmark.training.weights import check_fit, load_into, load_tensors
 from ivl_shards import UserError
@@ -66,8 +66,8 @@ def load_model(path: Path, named: Collection[str] = ()) -> tuple[Config, Model]:
         )
     try:
         if config.model in MODELS:
-            # Without any values first: nothing is allocated for sizes that the file's own
-            # tensors do not have.
+            # Checked on the meta device first, so that nothing is allocated for sizes in the
+            # configuration that the file's tensors do not have.
             with torch.device("meta"), _WithoutValues():
                 check_fit(_build(config), tensors, path)
         model = _build(config)
@@ -90,8 +90,8 @@ def load_reader(path: Path, named: Collection[str] = ()) -> tuple[ReadingTask, I
 
 
 def load_initial(name: str, model: Model) -> tuple[Path, str]:
-    """Check that a model can start from some weights; return their file, and a name for them that
-    does not depend on where it is: the run and its checksum."""
+    """Check that a model can be initialised with some weights; return their file, and a name that
+    does not depend on its location: the run and a checksum."""
     path = find_weights(name)
     tensors, config = _load_weights(path)
     require_alphabet(model, config, path)

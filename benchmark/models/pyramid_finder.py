@@ -1,9 +1,9 @@
-"""Pyramid finder: where the next line is, in photographs whose lines may have any height.
+"""Pyramid finder: locates the next line in photographs, whose lines may have any height.
 
-The finder of synthetic blocks looks a fixed number of pixels up and down, which is enough for lines
-of about one height. In a photograph a line may be as high as the image. So this one works
-at several resolutions, each half of the one before, and adds them up again (a U-Net): a
-large line is a small one at a coarse resolution.
+The finder for synthetic blocks has a fixed receptive field, which is enough for lines of about one
+height. In a photograph, a line may be as high as the image. This finder therefore works at several
+resolutions, each half of the one before, and adds them up again (a U-Net): a large line is a small
+one at a coarse resolution.
 """
 
 import torch
@@ -17,13 +17,13 @@ _LEVELS = 3
 
 
 class PyramidFinder(nn.Module):
-    """Locate the next line and say whether there is one."""
+    """Predicts where the next line is and whether there is one."""
 
     def __init__(
         self, channels: int, strides: tuple[tuple[int, int], ...], wide: int, narrow: int
     ) -> None:
-        """`strides` lead from pixels to the grid; `wide` are the channels of what is seen in the
-        image, `narrow` those of what is made of it and the memory."""
+        """Set up the layers: `strides` lead from pixels to the grid, `wide` are the channels of
+        the image features, `narrow` those of the features that combine image and memory."""
         super().__init__()
         stem: list[nn.Module] = []
         for i, stride in enumerate(strides):
@@ -35,20 +35,21 @@ class PyramidFinder(nn.Module):
         self.join = _conv(2 * wide + 1, narrow, 3)
         self.think = nn.Sequential(Pyramid(narrow, 2 * narrow), Pyramid(narrow, 2 * narrow))
         self.delta = nn.Conv2d(narrow, 1, 1)
-        # Nothing is left where nothing is found; stop below one half, to begin with.
+        # Nothing is left if nothing is found: initialised to stop if the maximum is below 0.5.
         self.stop_weight = nn.Parameter(torch.tensor(-10.0))
         self.stop_bias = nn.Parameter(torch.tensor(5.0))
 
-    def forward(self, seen: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits of Δm (N, h, w) and of the end (N,), from `look` and memories (N, H, W)."""
-        size = seen.shape[-2:]
+    def forward(self, features: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Return logits of Δm (N, h, w) and of stopping (N,), from the output of `look` and
+        memories (N, H, W)."""
+        size = features.shape[-2:]
         memory = functional.interpolate(memory[:, None].float(), size=size, mode="area")
-        memory = memory.to(seen.dtype)  # (N, 1, h, w)
-        state = self.think(self.join(torch.cat([seen, seen * (1 - memory), memory], 1)))
+        memory = memory.to(features.dtype)  # (N, 1, h, w)
+        state = self.think(self.join(torch.cat([features, features * (1 - memory), memory], 1)))
         logits: Tensor = self.delta(state)
-        # Three cells side by side: a single one is noise, not a line.
-        found = functional.avg_pool2d(logits.sigmoid(), (1, 3), 1).amax((1, 2, 3))
-        return logits[:, 0], self.stop_weight * found + self.stop_bias
+        # The mean of three cells side by side: a single one is noise, not a line.
+        highest = functional.avg_pool2d(logits.sigmoid(), (1, 3), 1).amax((1, 2, 3))
+        return logits[:, 0], self.stop_weight * highest + self.stop_bias
 
 
 class Pyramid(nn.Module):
@@ -65,20 +66,20 @@ class Pyramid(nn.Module):
         self.last = _Residual(channels)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(N, C, h, w) to the same."""
+        """Apply the layers: (N, C, h, w) → (N, C, h, w)."""
         levels = [self.top(x)]
         for down, within in zip(self.down, self.within, strict=True):
             levels.append(within(down(levels[-1])))
-        below = levels.pop()
+        coarse = levels.pop()
         for up in reversed(self.up):
-            here = levels.pop()
-            below = here + functional.interpolate(up(below), here.shape[-2:], mode="bilinear")
-        added: Tensor = self.last(below)
-        return added
+            fine = levels.pop()
+            coarse = fine + functional.interpolate(up(coarse), fine.shape[-2:], mode="bilinear")
+        out: Tensor = self.last(coarse)
+        return out
 
 
 class _Residual(nn.Module):
-    """A convolution added to its input."""
+    """A convolution with batch normalisation, added to its input."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Residual strip reader: from strips of text to the symbols that they hold, trained with CTC."""
+"""Residual strip reader: predicts the symbols of strips of text, trained with CTC."""
 
 import torch
 from torch import Tensor, nn
@@ -7,23 +7,23 @@ from torch.nn import functional
 from benchmark.models.ctc import BLANK
 from benchmark.models.strips import Strips
 
-# A frame for each two columns, so that narrow letters get some, but a step of the network, which
-# is expensive, only for each four.
+# One step of the LSTM, which is expensive, for four columns, and two frames of CTC for each step,
+# so that narrow letters have a frame of their own.
 _COLUMNS, _FRAMES = 4, 2
 
 
 class ResidualReader(nn.Module):
     """Convolutions that halve the height three times, then an LSTM along the line.
 
-    Its normalisations use the statistics of the strips at hand, which are many: processes that
-    train together need not wait for each other in every layer.
+    Its batch normalisation is not synchronised over processes: a batch has enough strips for good
+    statistics, and processes need not wait for each other in every layer.
     """
 
     def __init__(
         self, channels: int, symbols: int, rows: int, widths: tuple[int, ...], hidden: int
     ) -> None:
-        """`widths` are the channels of the stem, of three stages, and of the sequence; `hidden`
-        those of the LSTM in each direction."""
+        """Set up the layers: `widths` are the channels of the stem, of three stages, and of the
+        sequence, `hidden` the size of the LSTM in each direction."""
         super().__init__()
         stem, first, second, third, sequence = widths
         self.layers = nn.Sequential(
@@ -41,25 +41,25 @@ class ResidualReader(nn.Module):
         self.characters = nn.Linear(2 * hidden, _FRAMES * (1 + symbols))
 
     def forward(self, strips: Strips) -> tuple[Tensor, Tensor]:
-        """Log-probabilities for CTC (N, L, V), and how many frames of each are in use (N,)."""
+        """Return log-probabilities for CTC (N, L, V) and the number of frames in use (N,)."""
         x = self.layers(strips.pixels.contiguous(memory_format=torch.channels_last))
         x = self.flatten(x)[:, :, 0]  # (N, sequence, steps)
         x, _ = self.along(x.transpose(1, 2))  # (N, steps, 2 · hidden)
         logits = self.characters(x).unflatten(2, (_FRAMES, -1)).flatten(1, 2)  # (N, L, V)
         frames = -(-strips.columns // _COLUMNS) * _FRAMES
-        return blank_after(logits.float(), frames).log_softmax(2), frames
+        return blank_padding(logits.float(), frames).log_softmax(2), frames
 
 
-def blank_after(logits: Tensor, frames: Tensor) -> Tensor:
-    """Logits (N, L, V) that are certain of the blank after the frames in use, (N,)."""
-    after = torch.arange(logits.shape[1], device=logits.device) >= frames[:, None]  # (N, L)
+def blank_padding(logits: Tensor, frames: Tensor) -> Tensor:
+    """Return logits (N, L, V) that predict the blank after the frames in use, (N,)."""
+    padding = torch.arange(logits.shape[1], device=logits.device) >= frames[:, None]  # (N, L)
     symbols = torch.arange(logits.shape[2], device=logits.device)
     blank = torch.where(symbols == BLANK, 50.0, -50.0).to(logits)
-    return torch.where(after[..., None], blank, logits)
+    return torch.where(padding[..., None], blank, logits)
 
 
 class _Residual(nn.Module):
-    """A convolution added to its input."""
+    """A convolution with batch normalisation, added to its input."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class _Residual(nn.Module):
 def _conv(
     before: int, after: int, kernel: tuple[int, int], stride: tuple[int, int] = (1, 1)
 ) -> nn.Sequential:
-    """A convolution, its normalisation and ReLU; padded unless it is one column wide."""
+    """Return a convolution, batch normalisation and ReLU; padded unless one column wide."""
     padding = (kernel[0] // 2, kernel[1] // 2) if kernel[1] > 1 else (0, 0)
     return nn.Sequential(
         nn.Conv2d(before, after, kernel, stride, padding, bias=False),

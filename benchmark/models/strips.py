@@ -1,9 +1,9 @@
-"""Strips: lines of text cut out of an image and laid straight.
+"""Strips: lines of text cut out of an image and rectified.
 
-A line that a model found is a soft mask, one that it learns from is a quad. Both become a
-`Band`, and what lies in a band is sampled into rows and columns along its direction, as many
-for tall letters as for small ones. So whatever reads a strip need not know where in the image
-the line was, how large or how tilted.
+A line that a model found is a soft mask, one of the ground truth is a quad. Both are converted to
+a `Band`. The pixels of a band are sampled on a grid along its direction, with the same number of
+rows for tall letters and for small ones. A reader of strips therefore need not know where in the
+image a line was, how large or how tilted.
 """
 
 from dataclasses import dataclass
@@ -12,18 +12,17 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-# Half a height above and below the middle is the line itself; the rest is room for an estimate
-# that is a little off.
+# Height of a strip over that of its line: room for small errors of localisation.
 _MARGIN = 1.25
-# Room before and after the line, over its height.
-_ENDS = 0.3
+# Margin before and after the line, over its height.
+_END_MARGIN = 0.3
 # Strips are padded to a multiple of so many columns.
-_ROUND = 32
-# Empty columns after the longest strip. All but the longest of a batch end in such; without them
-# a line alone would be read by what came after it in training.
-_TAIL = 32
-# Cells that a mask covers by less do not say where its line is.
-_NOTICED = 0.25
+_COLUMN_MULTIPLE = 32
+# Columns of padding after the longest strip. All others of a batch have such padding in training,
+# so a line that is read alone needs it, too.
+_PADDING = 32
+# Cells of a mask with lower values are ignored when its band is fitted.
+_MASK_THRESHOLD = 0.25
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Band:
     right: Tensor
     """Middle of the right edge, (N, 2)."""
     heights: Tensor
-    """Of the left and the right edge, (N, 2)."""
+    """Heights of the left and the right edge, (N, 2)."""
 
     def __getitem__(self, rows: Tensor) -> "Band":
         return Band(self.left[rows], self.right[rows], self.heights[rows])
@@ -46,27 +45,27 @@ class Band:
 
     @property
     def length(self) -> Tensor:
-        """From left to right, (N,); at least a pixel."""
+        """Distance from the left edge to the right, (N,); at least one pixel."""
         across, down = (self.right - self.left).unbind(1)
         return torch.hypot(across, down).clamp(min=1.0)
 
-    def of_height(self, pixels: float) -> "Band":
-        """The same lines, all so high."""
+    def with_height(self, pixels: float) -> "Band":
+        """Return the same bands, all of one height."""
         return Band(self.left, self.right, torch.full_like(self.heights, pixels))
 
 
 @dataclass(frozen=True)
 class Strips:
-    """What lies in N bands."""
+    """The rectified pixels of N bands."""
 
     pixels: Tensor
-    """(N, C, rows, columns), zeros after the end of each."""
+    """(N, C, rows, columns), padded with zeros on the right."""
     columns: Tensor
-    """How many of each are in use, (N,)."""
+    """Number of columns in use, (N,)."""
 
 
 def quad_bands(quads: Tensor) -> Band:
-    """Bands of quads, (N, 4, 2), clockwise from the upper left.
+    """Return the bands of quads, (N, 4, 2), clockwise from the upper left.
 
     >>> band = quad_bands(torch.tensor([[[0.0, 0], [8, 0], [8, 4], [0, 2]]]))
     >>> band.left.tolist(), band.right.tolist(), band.heights.tolist()
@@ -78,7 +77,7 @@ def quad_bands(quads: Tensor) -> Band:
 
 
 def band_quads(band: Band) -> Tensor:
-    """Quads of bands, (N, 4, 2): rectangles, but for edges that differ in height.
+    """Return the corners of bands, (N, 4, 2), clockwise from the upper left.
 
     >>> band_quads(Band(torch.tensor([[0.0, 1]]), torch.tensor([[8.0, 1]]), torch.ones(1, 2) * 2))
     tensor([[[0., 0.],
@@ -94,13 +93,13 @@ def band_quads(band: Band) -> Tensor:
 
 
 def mask_bands(masks: Tensor, stride: tuple[int, int]) -> Band:
-    """Bands of soft masks, (N, h, w), whose values say how much of a cell the line covers.
+    """Fit bands to soft masks, (N, h, w), whose values are the covered fraction of each cell.
 
-    The middle and the height at each column follow from the mass there, and a straight line is
-    laid through each: a ragged edge or a hole moves it little.
+    Straight lines are fitted to the middle and to the height of the mask over its columns, which
+    is robust to ragged edges and holes.
     """
-    masks = masks * (masks > _NOTICED)
-    masks = masks * _near(masks, *_fit(masks)[:2])  # bits of other lines fall away
+    masks = masks * (masks > _MASK_THRESHOLD)
+    masks = masks * _near(masks, *_fit(masks)[:2])  # removes fragments of other lines
     middle, height, mass = _fit(masks)  # (N, w) each
     left, right = _extent(mass / height.clamp(min=0.5))  # (N,) each, in cells
     ends = torch.stack([left, right], 1)  # (N, 2)
@@ -111,58 +110,59 @@ def mask_bands(masks: Tensor, stride: tuple[int, int]) -> Band:
 
 
 def _fit(masks: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Straight middle and height at every column, and the mass that is there, (N, w) each."""
+    """Return the fitted middle and height at every column, and its mass, (N, w) each."""
     rows = torch.arange(masks.shape[1], dtype=masks.dtype, device=masks.device)
     mass = masks.sum(1)  # (N, w)
     middle = (masks * rows[:, None]).sum(1) / mass.clamp(min=1e-6)
-    # The first and last columns are covered in part: their mass says little about the height.
-    whole = mass * (mass > 0.6 * mass.amax(1, keepdim=True))
-    return _straight(middle, mass), _straight(mass, whole), mass
+    # The first and last columns are partly covered: their mass does not measure the height.
+    full = mass * (mass > 0.6 * mass.amax(1, keepdim=True))
+    return _fit_line(middle, mass), _fit_line(mass, full), mass
 
 
-def _straight(values: Tensor, weights: Tensor) -> Tensor:
-    """Values (N, w) on the line of least squares through them."""
+def _fit_line(values: Tensor, weights: Tensor) -> Tensor:
+    """Fit a straight line to values (N, w) by weighted least squares; return its values."""
     x = torch.arange(values.shape[1], dtype=values.dtype, device=values.device)
     total = weights.sum(1, keepdim=True).clamp(min=1e-6)  # (N, 1)
     centre = (weights * x).sum(1, keepdim=True) / total
     mean = (weights * values).sum(1, keepdim=True) / total
-    away = x - centre  # (N, w)
-    # A line of few columns is taken as level: the constant outweighs its spread.
-    spread = (weights * away**2).sum(1, keepdim=True) + total
-    return mean + away * (weights * away * (values - mean)).sum(1, keepdim=True) / spread
+    offset = x - centre  # (N, w)
+    # Regularised by the constant: the slope of a line of few columns is nearly 0.
+    variance = (weights * offset**2).sum(1, keepdim=True) + total
+    return mean + offset * (weights * offset * (values - mean)).sum(1, keepdim=True) / variance
 
 
 def _near(masks: Tensor, middle: Tensor, height: Tensor) -> Tensor:
-    """Which cells lie within one height of the middle, (N, h, w)."""
+    """Tell which cells lie within one height of the middle, (N, h, w)."""
     rows = torch.arange(masks.shape[1], dtype=masks.dtype, device=masks.device)
     reach = height.clamp(min=1.0)[:, None]  # (N, 1, w)
     return (rows[:, None] - middle[:, None]).abs() <= reach
 
 
 def _extent(covered: Tensor) -> tuple[Tensor, Tensor]:
-    """Where the line begins and ends, (N,) in cells, from how much each column is covered."""
+    """Return where each line begins and ends, (N,) in cells, from the covered fraction of each
+    column."""
     covered = functional.pad(covered.clamp(0, 1), (1, 1))  # (N, w + 2)
     half = covered >= 0.5
-    first = half.float().argmax(1, keepdim=True)  # (N, 1); the first of equals
+    first = half.float().argmax(1, keepdim=True)  # (N, 1); the first of equal values
     last = half.shape[1] - 1 - half.flip(1).float().argmax(1, keepdim=True)
     empty = ~half.any(1, keepdim=True)
     first, last = first.masked_fill(empty, 1), last.masked_fill(empty, half.shape[1] - 2)
-    # The part of the outermost column that is covered, and what spills into the next.
+    # The covered fraction of the outermost column and of the next one.
     left = first - covered.gather(1, first) - covered.gather(1, first - 1)
     right = last - 1 + covered.gather(1, last) + covered.gather(1, last + 1)
     return left[:, 0], right[:, 0]
 
 
 def _at(line: Tensor, ends: Tensor) -> Tensor:
-    """Values at the ends, (N, 2), of straight lines given at the middles of the columns, (N, w)."""
+    """Extrapolate straight lines, given at the middles of the columns, (N, w), to ends (N, 2)."""
     slope = (line[:, -1:] - line[:, :1]) / max(line.shape[1] - 1, 1)
     return line[:, :1] + slope * (ends - 0.5)
 
 
-def shake(band: Band, errors: Tensor) -> Band:
-    """Bands as a model might have found them: a little moved, tilted, longer or taller.
+def perturb_bands(band: Band, errors: Tensor) -> Band:
+    """Return bands as a model might have found them: moved, tilted, longer or taller.
 
-    `errors`, (N, 5), are those of the two ends and of the height, over the height of the line.
+    `errors`, (N, 5), are those of the two ends (x, y) and of the height, over the line's height.
     """
     size = band.heights.mean(1, keepdim=True)  # (N, 1)
     return Band(
@@ -172,77 +172,81 @@ def shake(band: Band, errors: Tensor) -> Band:
     )
 
 
-def near_bands(found: Band, true: Band) -> Tensor:
-    """Whether bands are about where they should be, (N,), so that their lines can be read."""
-    size = true.heights.mean(1)  # (N,)
-    off = torch.stack(
+def are_close(found: Band, true: Band) -> Tensor:
+    """Tell which bands are so close to the true ones that their lines can be read, (N,)."""
+    height = true.heights.mean(1)  # (N,)
+    errors = torch.stack(
         [(found.left - true.left).norm(dim=1), (found.right - true.right).norm(dim=1)]
     )
-    ratio = found.heights.mean(1) / size
-    return (off < 0.6 * size).all(0) & (ratio > 0.7) & (ratio < 1.4)
+    ratio = found.heights.mean(1) / height
+    return (errors < 0.6 * height).all(0) & (ratio > 0.7) & (ratio < 1.4)
 
 
-def choose_bands(which: Tensor, one: Band, other: Band) -> Band:
-    """The bands of `one` where `which`, (N,), says so, else those of `other`."""
-    here = which[:, None]
+def select_bands(condition: Tensor, band: Band, other: Band) -> Band:
+    """Return `band` where the condition (N,) holds, else `other`."""
+    chosen = condition[:, None]
     return Band(
-        torch.where(here, one.left, other.left),
-        torch.where(here, one.right, other.right),
-        torch.where(here, one.heights, other.heights),
+        torch.where(chosen, band.left, other.left),
+        torch.where(chosen, band.right, other.right),
+        torch.where(chosen, band.heights, other.heights),
     )
 
 
-def cut_strips(images: Tensor, band: Band, rows: int, most: int, squeeze: float = 1.0) -> Strips:
-    """Lay N bands of N images (N, C, H, W) straight: `rows` high and up to `most` columns long.
+def cut_strips(
+    images: Tensor, band: Band, rows: int, max_columns: int, squeeze: float = 1.0
+) -> Strips:
+    """Cut N bands out of N images (N, C, H, W), one of each, and rectify them.
 
-    Columns are `squeeze` times as far apart as rows are; a line that needs more than `most` is
-    squeezed further. Tall lines are cut out of an image of half the size, a quarter and so on:
-    taking one pixel of several would leave ragged letters.
+    Columns are `squeeze` times as far apart as rows; longer lines are squeezed further to fit
+    `max_columns`. Tall lines are cut out of an image at half the resolution, a quarter and so on,
+    because sampling single pixels would cause aliasing.
     """
     pitch = band.heights.mean(1) * _MARGIN / rows  # pixels from row to row, (N,)
     levels = pitch.clamp(min=1.0).log2().floor().long()
     if not levels.any():
-        return _cut_level(images, band, rows, most, squeeze)
-    pieces = []
+        return _cut_level(images, band, rows, max_columns, squeeze)
+    parts = []
     for level in sorted(set(levels.tolist())):
-        which = torch.nonzero(levels == level)[:, 0]
+        index = torch.nonzero(levels == level)[:, 0]
         factor = 2**level
-        smaller = functional.avg_pool2d(images[which], factor, ceil_mode=True)
-        pieces.append((which, _cut_level(smaller, band[which] / factor, rows, most, squeeze)))
-    return _merge_strips(pieces)
+        smaller = functional.avg_pool2d(images[index], factor, ceil_mode=True)
+        strips = _cut_level(smaller, band[index] / factor, rows, max_columns, squeeze)
+        parts.append((index, strips))
+    return _merge_strips(parts)
 
 
-def _merge_strips(pieces: list[tuple[Tensor, Strips]]) -> Strips:
-    """Strips of several sets of rows as one, all padded to the longest."""
-    n = sum(len(which) for which, _ in pieces)
-    first = pieces[0][1].pixels
-    columns = max(strips.pixels.shape[3] for _, strips in pieces)
+def _merge_strips(parts: list[tuple[Tensor, Strips]]) -> Strips:
+    """Merge strips, given with their indices, into one batch, padded to the longest."""
+    n = sum(len(index) for index, _ in parts)
+    first = parts[0][1].pixels
+    columns = max(strips.pixels.shape[3] for _, strips in parts)
     pixels = first.new_zeros(n, first.shape[1], first.shape[2], columns)
-    used = pieces[0][1].columns.new_zeros(n)
-    for which, strips in pieces:
-        pixels[which, :, :, : strips.pixels.shape[3]] = strips.pixels
-        used[which] = strips.columns
+    used = parts[0][1].columns.new_zeros(n)
+    for index, strips in parts:
+        pixels[index, :, :, : strips.pixels.shape[3]] = strips.pixels
+        used[index] = strips.columns
     return Strips(pixels, used)
 
 
-def _cut_level(images: Tensor, band: Band, rows: int, most: int, squeeze: float) -> Strips:
-    """Cut bands out of images in which their lines have about the wanted size."""
+def _cut_level(images: Tensor, band: Band, rows: int, max_columns: int, squeeze: float) -> Strips:
+    """Cut bands out of images in which their lines are about `rows` pixels high."""
     height, length = band.heights.mean(1), band.length  # (N,) each
-    room = _ENDS * height
+    margin = _END_MARGIN * height
     pitch = height * _MARGIN / rows  # pixels from row to row
-    used = ((length + 2 * room) / (pitch * squeeze)).clamp(rows, most).ceil().long()  # (N,)
-    # Few different lengths: what the backend prepares for a shape is used again.
-    columns = -(-(int(used.max()) + _TAIL) // _ROUND) * _ROUND
+    used = ((length + 2 * margin) / (pitch * squeeze)).clamp(rows, max_columns).ceil().long()
+    # Few different shapes, so that the kernels that the backend prepares for a shape are reused.
+    columns = -(-(int(used.max()) + _PADDING) // _COLUMN_MULTIPLE) * _COLUMN_MULTIPLE
     index = torch.arange(columns, device=images.device) + 0.5
-    distance = index * ((length + 2 * room) / used)[:, None] - room[:, None]  # (N, columns)
+    distance = index * ((length + 2 * margin) / used)[:, None] - margin[:, None]  # (N, columns)
     size = torch.tensor([images.shape[3], images.shape[2]], device=images.device)
     grid = _points(band, distance, rows) / size * 2 - 1  # (N, rows, columns, 2)
     pixels = functional.grid_sample(images, grid, padding_mode="border", align_corners=False)
-    return Strips(_even(pixels, index < used[:, None]), used)
+    return Strips(_standardise(pixels, index < used[:, None]), used)
 
 
 def _points(band: Band, distance: Tensor, rows: int) -> Tensor:
-    """Points x, y of a strip, (N, rows, columns, 2), whose columns lie so far along, in pixels."""
+    """Return the points x, y of a strip's grid, (N, rows, columns, 2), from the distances of its
+    columns from the left edge, (N, columns) in pixels."""
     length = band.length[:, None]  # (N, 1)
     along = ((band.right - band.left) / length)[:, None]  # (N, 1, 2)
     middle = band.left[:, None] + distance[..., None] * along  # (N, columns, 2)
@@ -252,8 +256,9 @@ def _points(band: Band, distance: Tensor, rows: int) -> Tensor:
     return middle[:, None] + offset[:, None, None] * (height[..., None] * down)[:, None]
 
 
-def _even(pixels: Tensor, used: Tensor) -> Tensor:
-    """Strips of mean 0 and variance 1 each: neither brightness nor contrast says what is read."""
+def _standardise(pixels: Tensor, used: Tensor) -> Tensor:
+    """Scale each strip to mean 0 and variance 1: the text depends on neither brightness nor
+    contrast."""
     used = used[:, None, None]  # (N, 1, 1, columns)
     count = used.sum((1, 2, 3), keepdim=True) * pixels.shape[1] * pixels.shape[2]
     mean = (pixels * used).sum((1, 2, 3), keepdim=True) / count

@@ -1,4 +1,4 @@
-"""Tokens: texts as numbers, for decoders that say one symbol at a time."""
+"""Tokens: texts as integers, for decoders that predict one symbol at a time."""
 
 import torch
 from torch import Tensor
@@ -22,29 +22,29 @@ class Tokens:
         return len(self.alphabet) + 2
 
     def line(self, text: str) -> list[int]:
-        """One line and its end."""
+        """Return the tokens of one line and its end."""
         return [self.number[c] for c in text] + [self.end_line]
 
     def block(self, lines: list[str]) -> list[int]:
-        """A whole block: lines with an end between them, and the block's end."""
+        """Return the tokens of a block: its lines, separated by ends of lines, and its end."""
         return [t for line in lines for t in self.line(line)][:-1] + [self.end_block]
 
     def text(self, tokens: list[int]) -> list[str]:
-        """The lines that tokens say, up to the block's end."""
-        lines, going = [""], False
+        """Return the lines that tokens spell, up to the end of the block."""
+        lines, started = [""], False
         for token in tokens:
             if token == self.end_block:
                 break
-            going = True
+            started = True
             if token == self.end_line:
                 lines.append("")
             else:
                 lines[-1] += self.alphabet[token]
-        return lines if going else []
+        return lines if started else []
 
 
-def pad(rows: list[list[int]], device: torch.device) -> Tensor:
-    """Rows of tokens as one tensor (N, L), -1 behind their ends."""
+def pad_tokens(rows: list[list[int]], device: torch.device) -> Tensor:
+    """Return rows of tokens as one tensor (N, L), padded with -1."""
     out = torch.full((len(rows), max(map(len, rows))), -1, device=device)
     for k, row in enumerate(rows):
         out[k, : len(row)] = torch.tensor(row)

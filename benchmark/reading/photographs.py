@@ -1,20 +1,20 @@
-"""Photograph: where text is in a whole photograph, and what it says, block by block.
+"""Photographs: find the blocks of text in a photograph and read each.
 
-A reader knows blocks of text that fill a canvas. In a photograph text may be anywhere and of any
-size, so it is found first, by the same model:
+A reader is trained on blocks of text that fill a canvas. In a photograph, text may be anywhere and
+of any size, so the same model locates it first:
 
-1. The photograph is scaled to several sizes and the model takes its steps at each. What it finds
-   in one step may be several lines far from each other: every connected part is a candidate.
-2. Each candidate is read at full resolution: what it says, and with what confidence. Most that is
-   no text ends here. (A model that cannot read apart from finding takes a step at a close-up.)
-3. Of candidates that overlap the one with the most confident text is kept, and lines become
-   blocks by the rule that cuts blocks out of ICDAR's scenes.
+1. The photograph is scaled to several sizes, and the model takes its steps at each. One step may
+   find several lines far apart: each connected component of Δm is a candidate.
+2. Each candidate is read at full resolution. Most candidates without text are rejected here, for
+   low confidence. (A model that cannot read without finding takes a step on a close-up.)
+3. If candidates overlap, the one with the most confident text is kept. Lines are grouped into
+   blocks by the same rule as for the ICDAR dataset.
 
-Then each block is cut out and read as any picture of a block is (`benchmark.reading.blocks`).
+Then each block is cut out and read like any picture of a block (`benchmark.reading.blocks`).
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,36 +30,34 @@ from benchmark.models.contract import InductiveModel
 from benchmark.models.step import Step
 from benchmark.models.strips import band_quads, mask_bands, quad_bands
 from benchmark.reading.blocks import Reading, ReadLine, read_picture
-from benchmark.reading.pages import LineFinder, is_line_finder
+from benchmark.reading.multi_scale import LineFinder, is_line_finder, suppress_overlaps
 from benchmark.tasks.task import ReadingTask
 from icdar_blocks import Word, group
 from icdar_blocks.words import Box
 from ivl_shards.format.schema import Array
 from ivl_shards.progress import Report, no_report
 
-# Longer side of the photograph at each scale, in pixels: readers find lines of 13 to 43 pixels,
-# so lines as high as 1.5 to 35 % of that side are found at one of them.
+# Longer side of the photograph at each scale, in pixels. Readers find lines of 13 to 43 pixels, so
+# lines with heights from 1.5 to 35 % of that side are found at one of the scales.
 _SIDES = (128, 224, 448, 896)
-# No canvas is lower or narrower, however long the photograph is.
-_LOWEST = 32
-# Steps at each scale. In photographs the first step finds nearly all lines at once.
+# Minimal height and width of the canvas, however long and narrow the photograph is.
+_MIN_CANVAS_SIDE = 32
+# Steps at each scale. In photographs, the first step finds nearly all lines at once.
 _STEPS = 4
-# A candidate is at least so high and wide, in pixels of its scale.
-_LEAST = (4, 6)
-# Candidates that are looked at more closely: the most certain ones, also those of two scales
-# that are about the same, for one may be read better than the other.
-_MOST_CANDIDATES = 48
-# A close-up shows so many line heights around its candidate.
-_MARGIN = 0.5
-# Height of close-ups and their widths, of which each takes the first that it fits.
-_HEIGHT, _WIDTHS = 48, (96, 160, 256, 448)
-# What is read with less confidence in a close-up is no text, unless there is nothing better.
-_CONFIDENT = 0.75
-# Of two lines that share so much of the smaller one's area, one is dropped.
-_SHARED = 0.3
-# How much confidence counts against length when one of them is chosen.
-_POWER = 4
-# Line heights around a block that are cut out with it.
+# Minimal height and width of a candidate, in pixels of its scale.
+_MIN_CANDIDATE_SIZE = (4, 6)
+# Number of candidates that are read: those with the highest confidence. Duplicates from two scales
+# are included, because one may be read better than the other.
+_MAX_CANDIDATES = 48
+# Margin of a close-up around its candidate, in line heights.
+_CLOSE_UP_MARGIN = 0.5
+# Height and possible widths of close-ups in pixels; the smallest sufficient width is taken.
+_CLOSE_UP_HEIGHT, _CLOSE_UP_WIDTHS = 48, (96, 160, 256, 448)
+# A candidate with less confidence is not taken for text, unless there is none with more.
+_MIN_CONFIDENCE = 0.75
+# Exponent of the confidence when overlapping candidates are compared.
+_CONFIDENCE_POWER = 4
+# Margin with which a block is cut out, in line heights.
 _BLOCK_MARGIN = 0.5
 
 
@@ -68,29 +66,29 @@ class TextBlock:
     """One block of text of a picture."""
 
     box: tuple[int, int, int, int]
-    """What was cut out: x0, y0, x1, y1 in pixels of the picture."""
+    """Where it was cut out: x0, y0, x1, y1 in pixels of the picture."""
     reading: Reading
-    """Its lines, in pixels of the picture, and the steps that led to them."""
+    """Its lines, in pixels of the picture, and the steps in which they were read."""
 
-    def confident(self, least: float) -> "TextBlock":
-        """Return the block without the lines that were read with less confidence."""
-        lines = [line for line in self.reading.lines if line.confidence >= least]
+    def confident(self, threshold: float) -> "TextBlock":
+        """Return the block without the lines whose confidence is below a threshold."""
+        lines = [line for line in self.reading.lines if line.confidence >= threshold]
         return replace(self, reading=replace(self.reading, lines=lines))
 
     def to_json(self) -> dict[str, Any]:
-        """Return what a script wants to know."""
+        """Return the box and the lines as JSON values."""
         return {"box": list(self.box), **self.reading.to_json()}
 
 
 @dataclass(frozen=True)
 class ReadPicture:
-    """All that was read in a picture."""
+    """The blocks of text of a picture."""
 
     name: str
     blocks: list[TextBlock]
 
     def to_json(self) -> dict[str, Any]:
-        """Return what a script wants to know: the blocks that have lines."""
+        """Return the blocks that have lines as JSON values."""
         blocks = [block.to_json() for block in self.blocks if block.reading.lines]
         return {"picture": self.name, "blocks": blocks}
 
@@ -100,7 +98,7 @@ def read_photograph(
 ) -> list[TextBlock]:
     """Find the blocks of text of a photograph (H, W) or (H, W, 3), and read each.
 
-    Where no text is found the picture is read as one block: a guess is better than nothing.
+    If no text is found, the picture is read as one block.
     """
     boxes = find_blocks(model, picture)
     read = []
@@ -137,23 +135,12 @@ def find_blocks(model: InductiveModel, picture: Array) -> list[tuple[int, int, i
 
 
 def find_lines(model: InductiveModel, picture: Array) -> list[ReadLine]:
-    """Return the lines of text of a photograph, none of them twice, in no order."""
-    found = _look_closer(model, picture, _find_candidates(model, picture))
-    confident = [line for line in found if line.confidence >= _CONFIDENT]
-    return _distinct(confident) or _distinct(found)[:1]
-
-
-def _distinct(lines: Iterable[ReadLine]) -> list[ReadLine]:
-    """Lines that do not overlap, those with the most confident text first."""
-    kept: list[ReadLine] = []
-    for line in sorted(lines, key=lambda line: -len(line.text) * line.confidence**_POWER):
-        box = _box(line.quad)
-        if _area(box) > 0 and all(
-            _shared(box, other) <= _SHARED * min(_area(box), _area(other))
-            for other in (_box(each.quad) for each in kept)
-        ):
-            kept.append(line)
-    return kept
+    """Return the lines of text of a photograph without duplicates, the most confident first."""
+    read = _read_candidates(model, picture, _find_candidates(model, picture))
+    lines = [line for line in read if np.ptp(line.quad, axis=0).all()]  # none without an area
+    confident = [line for line in lines if line.confidence >= _MIN_CONFIDENCE]
+    distinct = suppress_overlaps(confident, _CONFIDENCE_POWER)
+    return distinct or suppress_overlaps(lines, _CONFIDENCE_POWER)[:1]
 
 
 # ---- Candidates ------------------------------------------------------------------------------
@@ -162,26 +149,28 @@ def _distinct(lines: Iterable[ReadLine]) -> list[ReadLine]:
 @dataclass(frozen=True)
 class _Candidate:
     box: Box  # in pixels of the photograph
-    certainty: float  # mean of Δm over its pixels
+    confidence: float  # mean of Δm over its pixels
 
 
 @torch.no_grad()
 def _find_candidates(model: InductiveModel, picture: Array) -> list[_Candidate]:
-    """Return where the model finds lines at any scale, the most certain ones first."""
+    """Return where the model finds lines at any scale, the most confident ones first."""
     height, width = picture.shape[:2]
     found = []
     for side in _SIDES:
         scale = side / max(height, width)
-        canvas = max(_LOWEST, round(height * scale)), max(_LOWEST, round(width * scale))
-        boxed = letterbox(picture, canvas)
+        sides = round(height * scale), round(width * scale)
+        boxed = letterbox(
+            picture, (max(_MIN_CANVAS_SIDE, sides[0]), max(_MIN_CANVAS_SIDE, sides[1]))
+        )
         for delta in _deltas(model, boxed.pixels):
-            parts = _parts(delta)
-            found += [_Candidate(_box(boxed.back(corners)), mean) for corners, mean in parts]
-    return sorted(found, key=lambda each: -each.certainty)[:_MOST_CANDIDATES]
+            for corners, mean in _components(delta):
+                found.append(_Candidate(_box(boxed.back(corners)), mean))
+    return sorted(found, key=lambda each: -each.confidence)[:_MAX_CANDIDATES]
 
 
 def _deltas(model: InductiveModel, pixels: Array) -> list[Array]:
-    """Return what the first steps at an image find, each (H, W)."""
+    """Return Δm of the first steps on an image, each (H, W)."""
     deltas: list[Array] = []
 
     def watch(active: Tensor, memory: Tensor, step: Step) -> None:
@@ -192,38 +181,42 @@ def _deltas(model: InductiveModel, pixels: Array) -> list[Array]:
     return deltas
 
 
-def _parts(delta: Array) -> list[tuple[Array, float]]:
-    """Return two corners (2, 2) of each connected part of Δm, (H, W), and the mean of Δm there."""
+def _components(delta: Array) -> list[tuple[Array, float]]:
+    """Return two corners (2, 2) of each connected component of Δm, (H, W), and its mean."""
+    least_height, least_width = _MIN_CANDIDATE_SIZE
     count, labels, stats, _ = cv2.connectedComponentsWithStats((delta > 0.5).astype(np.uint8))
     sums = np.bincount(labels.ravel(), delta.ravel(), count)
     return [
         (np.array([[x, y], [x + w, y + h]], float), float(sums[k] / area))
         for k, (x, y, w, h, area) in enumerate(stats.tolist())
-        if k > 0 and h >= _LEAST[0] and w >= _LEAST[1]
+        if k > 0 and h >= least_height and w >= least_width
     ]
 
 
 @torch.no_grad()
-def _look_closer(
+def _read_candidates(
     model: InductiveModel, picture: Array, candidates: Sequence[_Candidate]
 ) -> list[ReadLine]:
-    """Take one step at a close-up of each candidate; return the lines that are there.
-
-    A line finder knows lines on its own canvas only: it reads candidates where they are.
-    """
+    """Read the candidates that have text."""
+    boxes = [candidate.box for candidate in candidates]
     if is_line_finder(model):
-        return _read_candidates(model, picture, [each.box for each in candidates])
+        return _read_boxes(model, picture, boxes)
+    return _read_close_ups(model, picture, boxes)
+
+
+def _read_close_ups(model: InductiveModel, picture: Array, boxes: Sequence[Box]) -> list[ReadLine]:
+    """Take one step on a close-up of each box; return the lines that were read."""
     by_width: dict[int, list[tuple[Letterboxed, Array]]] = defaultdict(list)
-    for candidate in candidates:
-        boxed, corner = _close_up(picture, candidate.box)
+    for box in boxes:
+        boxed, corner = _close_up(picture, box)
         by_width[boxed.pixels.shape[1]].append((boxed, corner))
     lines = []
-    for shown in by_width.values():
-        images = image_batch(np.stack([boxed.pixels for boxed, _ in shown]))
+    for close_ups in by_width.values():
+        images = image_batch(np.stack([boxed.pixels for boxed, _ in close_ups]))
         step = model.step(model.encode(images), images.new_zeros(len(images), *images.shape[2:]))
         quads = band_quads(mask_bands(step.delta, (1, 1))).cpu().numpy()  # (N, 4, 2)
         confidence = torch.ones(len(images)) if step.confidence is None else step.confidence
-        for k, (boxed, corner) in enumerate(shown):
+        for k, (boxed, corner) in enumerate(close_ups):
             text = step.outputs[k].strip() if step.outputs else ""
             if text and step.stop[k] <= STOP_THRESHOLD:
                 quad = boxed.back(quads[k]) + corner
@@ -231,8 +224,8 @@ def _look_closer(
     return lines
 
 
-def _read_candidates(model: LineFinder, picture: Array, boxes: Sequence[Box]) -> list[ReadLine]:
-    """Read the lines in upright boxes of a picture."""
+def _read_boxes(model: LineFinder, picture: Array, boxes: Sequence[Box]) -> list[ReadLine]:
+    """Read the lines in axis-aligned boxes of a picture."""
     if not boxes:
         return []
     quads = np.array([[[x0, y0], [x1, y0], [x1, y1], [x0, y1]] for x0, y0, x1, y1 in boxes])
@@ -245,38 +238,27 @@ def _read_candidates(model: LineFinder, picture: Array, boxes: Sequence[Box]) ->
 
 
 def _close_up(picture: Array, box: Box) -> tuple[Letterboxed, Array]:
-    """Return what is at a box and around it, on a small canvas, and its corner (x, y)."""
+    """Return a box and its surroundings on a small canvas, and its corner (x, y)."""
     height, width = picture.shape[:2]
-    x0, y0, x1, y1 = _within(box, _MARGIN * (box[3] - box[1]), height, width)
-    wide = (x1 - x0) / (y1 - y0) * _HEIGHT
-    room = next((each for each in _WIDTHS if wide <= each), _WIDTHS[-1])
-    return letterbox(picture[y0:y1, x0:x1], (_HEIGHT, room)), np.array([x0, y0])
+    x0, y0, x1, y1 = _within(box, _CLOSE_UP_MARGIN * (box[3] - box[1]), height, width)
+    needed = (x1 - x0) / (y1 - y0) * _CLOSE_UP_HEIGHT
+    columns = next((each for each in _CLOSE_UP_WIDTHS if needed <= each), _CLOSE_UP_WIDTHS[-1])
+    return letterbox(picture[y0:y1, x0:x1], (_CLOSE_UP_HEIGHT, columns)), np.array([x0, y0])
 
 
 # ---- Boxes -----------------------------------------------------------------------------------
 
 
 def _box(quad: Array) -> Box:
-    """Return the upright box around points (N, 2)."""
+    """Return the bounding box of points (N, 2)."""
     (x0, y0), (x1, y1) = quad.min(0).tolist(), quad.max(0).tolist()
     return x0, y0, x1, y1
 
 
 def _within(box: Box, margin: float, height: int, width: int) -> tuple[int, int, int, int]:
-    """Return a box in whole pixels, grown on all sides, inside the picture and not empty."""
+    """Return a box in integer pixels with a margin, inside the picture and not empty."""
     x0 = min(max(0, int(box[0] - margin)), width - 1)
     y0 = min(max(0, int(box[1] - margin)), height - 1)
     x1 = max(x0 + 1, min(width, int(np.ceil(box[2] + margin))))
     y1 = max(y0 + 1, min(height, int(np.ceil(box[3] + margin))))
     return x0, y0, x1, y1
-
-
-def _area(box: Box) -> float:
-    return max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])
-
-
-def _shared(one: Box, other: Box) -> float:
-    """Return the area that two boxes have in common."""
-    low, high = map(max, one[:2], other[:2]), map(min, one[2:], other[2:])
-    x0, y0, x1, y1 = *low, *high
-    return _area((x0, y0, x1, y1))

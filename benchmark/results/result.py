@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmark.evaluation.evaluate import Column, Evaluation, Predicted, Scores
 from benchmark.evaluation.metrics import Score
-from benchmark.evaluation.scores import Column, Evaluation, Predicted, Scores
 from benchmark.files import read_json, write_json
 from benchmark.old_files import upgrade_result
 from benchmark.options import Option, flag, is_line, is_number, number, whole

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
+from benchmark.evaluation.evaluate import Column
 from benchmark.evaluation.metrics import Metric
-from benchmark.evaluation.scores import Column
 from benchmark.results.result import Result, read_result
 from benchmark.tasks.task import Task
 from ivl_shards import UserError

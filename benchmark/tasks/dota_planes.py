@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from dota_crops import DotaRecipe
 
-from benchmark.data.augmentation import Scene, another_photograph
+from benchmark.data.augmentation import Scene, augment_planes
 from benchmark.evaluation.metrics import EXACT_COUNTS
 from benchmark.tasks.task import CountingTask, Split
 from ivl_shards import Sample, UserError
@@ -64,7 +64,7 @@ def preprocess(
     if rng is None or others is None:
         return sample
     other = others[int(rng.integers(len(others)))]
-    scene = another_photograph(_scene(sample), _scene(other), rng)
+    scene = augment_planes(_scene(sample), _scene(other), rng)
     fields = {
         "image": scene.image,
         "centres": scene.centres,

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.data.augmentation import other_light
+from benchmark.data.alphabets import ASCII
+from benchmark.data.augmentation import jitter_colours
 from benchmark.data.letterbox import SIZE, training_scale, warp_onto_canvas
 from benchmark.evaluation.metrics import spot_words, word_metrics
 from benchmark.tasks.task import ReadingTask, Split
-from benchmark.tasks.text_blocks import ALPHABET, line_quads, line_texts
+from benchmark.tasks.text_blocks import line_quads, line_texts
 from icdar_blocks import generate, group_split, plan_dataset
 from ivl_shards import Sample, UserError
 from ivl_shards.format.memory import step_map
@@ -75,7 +76,7 @@ def preprocess(
     if rng is not None:
         scale *= rng.uniform(_SMALLEST, 1.0)
         warp, place = _stance(rng, scale * max(image.shape)), rng.uniform(-1, 1, 2)
-        image = other_light(image, rng)
+        image = jitter_colours(image, rng)
         if rng.random() < 0.3:
             image = 255 - image  # light text on dark ground is as likely as the other
     pixels, moved = warp_onto_canvas(image, quads, scale, warp, place)
@@ -124,7 +125,7 @@ ICDAR_BLOCKS = ReadingTask(
     generate=generate_split,
     recipe=recipe,
     photographs=True,
-    alphabet=ALPHABET,
+    alphabet=ASCII,
     line_texts=line_texts,
     line_quads=line_quads,
     letterbox=SIZE,

@@ -1,4 +1,4 @@
-"""Processes: training on several at once, as torchrun starts them."""
+"""Processes: distributed training, in processes that torchrun starts."""
 
 import os
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from ivl_shards import UserError
 
 @dataclass(frozen=True)
 class Processes:
-    """This process among all."""
+    """The rank of this process, the number of processes, and the device."""
 
     rank: int
     world: int
@@ -25,23 +25,25 @@ class Processes:
 
     @property
     def first(self) -> bool:
-        """Whether it is the one that makes data, prints and writes."""
+        """Whether this process generates data, prints and writes files."""
         return self.rank == 0
 
     def wait(self) -> None:
-        """Until all are here."""
+        """Wait until all processes have reached this point."""
         if self.world > 1:
             dist.barrier()
 
     def mean(self, value: Tensor) -> float:
-        """The mean over all processes."""
+        """Return the mean of a value over all processes."""
         if self.world > 1:
             dist.all_reduce(value)
         return float(value) / self.world
 
     def shared(self, model: Model, partly: bool = False) -> nn.Module:
-        """A module from a batch to its losses (N,) whose gradients are means over all; `partly`
-        says that some batches are for a part of the model only."""
+        """Return a module from a batch to its losses (N,), with gradients averaged over processes.
+
+        `partly` tells that some batches train a part of the model only.
+        """
         objective = _Objective(model)
         if self.world == 1:
             return objective
@@ -49,7 +51,7 @@ class Processes:
 
 
 class _Objective(nn.Module):
-    """`DistributedDataParallel` sees only what goes through `forward`."""
+    """The loss of a model as `forward`, which `DistributedDataParallel` needs."""
 
     def __init__(self, model: Model) -> None:
         super().__init__()
@@ -61,7 +63,7 @@ class _Objective(nn.Module):
 
 @contextmanager
 def join_processes(device: str) -> Iterator[Processes]:
-    """Take part in what torchrun began, or be alone."""
+    """Join the process group that torchrun started, or run as a single process."""
     try:
         chosen = torch.device(device)
         torch.zeros(1, device=chosen)

@@ -19,9 +19,9 @@ from benchmark.baselines import engines, ocr
 from benchmark.baselines.association import (
     Piece,
     associate,
+    contained_fraction,
     piece_lines,
     scene_lines,
-    share,
     word_lines,
 )
 from benchmark.baselines.engines import ENGINES, Engine, parse_tsv, split_text
@@ -45,7 +45,7 @@ def test_a_word_goes_to_one_block_at_most_and_to_the_best(words, blocks) -> None
     places = {word.text: k for k, block in enumerate(found) for word in block}
     assert len(places) == sum(map(len, found))
     for k, box in enumerate(words):
-        shares = [share(box, lines) for lines in blocks]
+        shares = [contained_fraction(box, lines) for lines in blocks]
         assert all(0 <= value <= 1 for value in shares)
         if str(k) in places:
             assert shares[places[str(k)]] == max(shares)
@@ -275,7 +275,7 @@ def test_without_the_extra_one_line_says_what_to_install(name: str, monkeypatch)
     [
         (["eval"], "give RUN|WEIGHTS or --model"),
         (["eval", "weights", "--model", "ocr"], "give either"),
-        (["eval", "--model", "ocr", "--task", "toy-shapes"], "is run on icdar-blocks"),
+        (["eval", "--model", "ocr", "--task", "toy-shapes"], "is for icdar-blocks"),
         (["eval", "--model", "ocr", "--task", "text-blocks", "--on", "scenes"], "has no scenes"),
         (["eval", "--model", "ocr", "--data", "empty"], "ICDAR_ROOT"),
     ],
@@ -295,4 +295,4 @@ def test_rapidocr_reads_a_real_scene() -> None:
     words = [word for piece in found for word in piece.words]
     # Where the ground truth of the training split has it.
     word = next(word for word in words if word.text == "Colchester")
-    assert share((64, 200, 363, 243), [word.box]) > 0.8
+    assert contained_fraction((64, 200, 363, 243), [word.box]) > 0.8

@@ -8,16 +8,16 @@ from benchmark.models.equivariant import (
     EQUIVARIANT,
     FOLDED,
     PLAIN,
-    WAYS,
+    SYMMETRIES,
     EquivariantConv,
     EquivariantNorm,
     EquivariantPlainUnit,
     EquivariantUnit,
     Fold,
-    turn,
+    transform,
 )
 
-ways = pytest.mark.parametrize("way", WAYS, ids=str)
+symmetries = pytest.mark.parametrize("symmetry", SYMMETRIES, ids=str)
 
 
 def randomised(*layers: torch.nn.Module) -> torch.nn.Module:
@@ -29,16 +29,16 @@ def randomised(*layers: torch.nn.Module) -> torch.nn.Module:
     return row
 
 
-@ways
+@symmetries
 @pytest.mark.parametrize("stride", [1, 2])
-def test_a_turned_image_gives_turned_maps(way, stride: int) -> None:
+def test_a_turned_image_gives_turned_maps(symmetry, stride: int) -> None:
     kernel = 4 if stride == 2 else 3
     layers = randomised(
         EquivariantConv(PLAIN, 3, 2, 6, 2, bias=True),
         EquivariantUnit(2, dilation=2),
         EquivariantConv(EQUIVARIANT, 2, 3, kernel, stride),
         EquivariantNorm(3),
-        EquivariantUnit(3, alone=1),
+        EquivariantUnit(3, instance_fields=1),
         EquivariantPlainUnit(3),
         EquivariantConv(EQUIVARIANT, 3, 1, 1, bias=True),
         Fold(),
@@ -47,11 +47,11 @@ def test_a_turned_image_gives_turned_maps(way, stride: int) -> None:
     image = torch.rand(2, 3, 32, 48, dtype=torch.float64)
     seen = layers(image).detach()
     assert float(seen.std()) > 1e-3
-    assert torch.allclose(layers(turn(image, way)), turn(seen, way))
+    assert torch.allclose(layers(transform(image, symmetry)), transform(seen, symmetry))
 
 
-@ways
-def test_folded_pixels_are_turned_into_each_other(way) -> None:
+@symmetries
+def test_folded_pixels_are_turned_into_each_other(symmetry) -> None:
     layers = randomised(
         EquivariantConv(FOLDED, 1, 3, 3), EquivariantConv(EQUIVARIANT, 3, 1, 3), Fold()
     )
@@ -60,19 +60,19 @@ def test_folded_pixels_are_turned_into_each_other(way) -> None:
         return pixel_shuffle(relu(layers(pixel_unshuffle(memory, 2))), 2)
 
     memory = torch.rand(1, 1, 16, 24, dtype=torch.float64)
-    assert torch.allclose(seen(turn(memory, way)), turn(seen(memory), way))
+    assert torch.allclose(seen(transform(memory, symmetry)), transform(seen(memory), symmetry))
 
 
 def test_a_filter_is_learnt_once_for_all_ways() -> None:
     layer, plain = EquivariantConv(EQUIVARIANT, 6, 6, 3), torch.nn.Conv2d(48, 48, 3, padding=1)
-    assert layer.weight.numel() * len(WAYS) == plain.weight.numel()
+    assert layer.weight.numel() * len(SYMMETRIES) == plain.weight.numel()
     assert layer(torch.rand(1, 48, 9, 9)).shape == plain(torch.rand(1, 48, 9, 9)).shape
 
 
 def test_statistics_of_training_are_the_same_in_all_ways() -> None:
     torch.manual_seed(0)
     norm = EquivariantNorm(2).train()
-    maps = 3 + 2 * torch.randn(8, 2 * len(WAYS), 16, 16)
+    maps = 3 + 2 * torch.randn(8, 2 * len(SYMMETRIES), 16, 16)
     for _ in range(60):
         normal = norm(maps).detach()
     assert float(normal.mean()) == pytest.approx(0, abs=1e-3)
@@ -86,12 +86,12 @@ def test_fields_alone_do_not_know_the_light_of_their_image() -> None:
     """However bright and rich in contrast it is, and whatever else is in the batch or was seen in
     training; all other fields keep both."""
     torch.manual_seed(0)
-    norm = EquivariantNorm(3, alone=1).train()
+    norm = EquivariantNorm(3, instance_fields=1).train()
     for _ in range(5):
-        norm(1 + torch.randn(4, 3 * len(WAYS), 16, 16))
+        norm(1 + torch.randn(4, 3 * len(SYMMETRIES), 16, 16))
     norm.eval()
-    maps = torch.randn(1, 3 * len(WAYS), 16, 16)
-    fields = norm(torch.cat([maps, 3 * maps + 2])).detach().view(2, len(WAYS), 3, 16, 16)
+    maps = torch.randn(1, 3 * len(SYMMETRIES), 16, 16)
+    fields = norm(torch.cat([maps, 3 * maps + 2])).detach().view(2, len(SYMMETRIES), 3, 16, 16)
     assert torch.allclose(fields[0, :, 2], fields[1, :, 2], atol=1e-4)
     assert float(fields[0, :, 2].std()) == pytest.approx(1, abs=1e-3)
     assert torch.allclose(fields[1, :, :2].std(), 3 * fields[0, :, :2].std(), rtol=1e-3)
@@ -99,9 +99,11 @@ def test_fields_alone_do_not_know_the_light_of_their_image() -> None:
 
 
 def test_fields_alone_need_no_statistics_of_training() -> None:
-    assert EquivariantNorm(3, alone=1).mean.shape == (2,)
+    assert EquivariantNorm(3, instance_fields=1).mean.shape == (2,)
     # In training as in use: nothing of theirs depends on the mode.
-    norm, maps = EquivariantNorm(2, alone=1), torch.randn(4, 2 * len(WAYS), 8, 8)
-    trained, used = (norm.train(mode)(maps).view(4, len(WAYS), 2, 8, 8) for mode in (True, False))
+    norm, maps = EquivariantNorm(2, instance_fields=1), torch.randn(4, 2 * len(SYMMETRIES), 8, 8)
+    trained, used = (
+        norm.train(mode)(maps).view(4, len(SYMMETRIES), 2, 8, 8) for mode in (True, False)
+    )
     assert torch.allclose(trained[:, :, 1], used[:, :, 1])
     assert not torch.allclose(trained[:, :, 0], used[:, :, 0])

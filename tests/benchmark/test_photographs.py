@@ -15,11 +15,11 @@ from benchmark.models.line_reader import LineReader
 from benchmark.models.pyramid_finder import PyramidFinder
 from benchmark.models.step import Step
 from benchmark.models.strips import Band, band_quads, cut_strips, quad_bands
-from benchmark.reading.pages import (
-    PageReading,
+from benchmark.reading.multi_scale import (
     ReadStep,
-    merge_views,
-    read_page,
+    ScaleReading,
+    merge_scales,
+    read_at_scales,
     read_views,
 )
 from benchmark.registry import find_task
@@ -77,7 +77,7 @@ def bars(*places: tuple[int, int, int, int]) -> np.ndarray:
 
 def test_lines_found_on_the_canvas_are_read_where_they_are_in_the_picture() -> None:
     places = [(100, 100, 1300, 200), (100, 400, 700, 450), (500, 700, 1300, 950)]
-    reading = read_page(Ruler(), bars(*places), CANVAS)
+    reading = read_at_scales(Ruler(), bars(*places), CANVAS)
     assert len(reading.lines) == 3
     for line, (x0, y0, x1, y1) in zip(reading.lines, places, strict=True):
         truth = np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]])
@@ -97,8 +97,8 @@ def test_of_lines_found_in_several_sizes_the_most_confident_is_kept() -> None:
             return [("far" if row >= half else "near", 0.9 if row >= half else 0.3) for row in rows]
 
     picture = bars((100, 100, 1300, 200), (100, 500, 700, 600))
-    assert read_page(Shy(), picture, CANVAS, (1.0, 0.5)).texts == ["far", "far"]
-    merged = read_page(Ruler(), picture, CANVAS, (1.0, 0.5))
+    assert read_at_scales(Shy(), picture, CANVAS, (1.0, 0.5)).texts == ["far", "far"]
+    merged = read_at_scales(Ruler(), picture, CANVAS, (1.0, 0.5))
     assert len(merged.lines) == 2, "a line that both sizes show is there once"
     assert [line.quad[0, 1] for line in merged.lines] == sorted(q.quad[0, 1] for q in merged.lines)
 
@@ -107,18 +107,18 @@ def test_a_line_that_one_size_alone_shows_is_kept() -> None:
     top, bottom = (np.array([[0, y], [9, y], [9, y + 4], [0, y + 4]], float) for y in (0, 50))
     empty = np.zeros((2, 2))
 
-    def reading(*lines: tuple[np.ndarray, str, float]) -> PageReading:
+    def reading(*lines: tuple[np.ndarray, str, float]) -> ScaleReading:
         steps = [ReadStep(empty, empty, empty, False, *line) for line in lines]
-        return PageReading(letterbox_at_scale(bars(), CANVAS, 1.0), steps, steps)
+        return ScaleReading(letterbox_at_scale(bars(), CANVAS, 1.0), steps, steps)
 
-    merged = merge_views(
+    merged = merge_scales(
         [reading((top, "one", 0.9)), reading((top, "ome", 0.5), (bottom, "two", 0.4))]
     )
     assert merged.texts == ["one", "two"]
 
 
 def test_a_picture_without_text_has_no_lines() -> None:
-    reading = read_page(Ruler(), bars(), CANVAS, (1.0, 0.5))
+    reading = read_at_scales(Ruler(), bars(), CANVAS, (1.0, 0.5))
     assert reading.lines == [] and reading.texts == []
 
 

@@ -7,22 +7,22 @@ from torch.nn.functional import avg_pool2d, max_pool2d
 
 from benchmark.data.augmentation import (
     MAX_PLANES,
-    MIN_PLANE_SIZE,
+    MIN_SIZE,
     Scene,
     add_clutter,
-    another_photograph,
-    borrow,
-    erased,
-    move,
-    other_film,
-    repaint,
+    augment_planes,
+    distort_tones,
+    erase_planes,
+    paste_patch,
+    random_affine,
+    recolour_planes,
 )
 from benchmark.models.build import build_model
 from benchmark.models.contract import Model
-from benchmark.models.counting_encoders import PhotoEncoder, contrast, even
+from benchmark.models.counting_encoders import PhotoEncoder, local_contrast, standardise
 from benchmark.models.equivariant import EquivariantNorm
 from benchmark.models.peaks import draw_peaks
-from benchmark.models.photo_counter import lowest_counted, marks_in
+from benchmark.models.photo_counter import lowest_counted, rescale_memory
 from benchmark.registry import find_task, find_training
 
 CENTRES = np.array([[20.5, 30.5], [64.5, 70.5], [100.5, 25.5]], np.float32)
@@ -62,7 +62,7 @@ def found(image: np.ndarray, near: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(40))
 def test_centres_move_with_their_planes(seed: int) -> None:
     ground = np.full((128, 128, 3), 60, np.uint8) if seed % 2 else None
-    moved = move(SCENE, ground, np.random.default_rng(seed))
+    moved = random_affine(SCENE, ground, np.random.default_rng(seed))
     assert moved.image.shape == (128, 128, 3) and moved.image.dtype == np.uint8
     assert (moved.centres > 0).all() and (moved.centres < 128).all()
     assert (moved.sizes <= SIZES).all()
@@ -72,7 +72,7 @@ def test_centres_move_with_their_planes(seed: int) -> None:
 
 def test_a_smaller_crop_lies_on_the_ground_it_is_given() -> None:
     ground = np.full((128, 128, 3), (200, 40, 40), np.uint8)
-    seen = [move(SCENE, ground.copy(), np.random.default_rng(k)).image for k in range(20)]
+    seen = [random_affine(SCENE, ground.copy(), np.random.default_rng(k)).image for k in range(20)]
     assert any((image == ground).all(2).mean() > 0.2 for image in seen)
 
 
@@ -80,7 +80,7 @@ def test_planes_are_repainted_and_nothing_else() -> None:
     image, other = crop(), False
     far = (away(SCENE) > 1.2).all(0)
     for seed in range(20):
-        painted = repaint(SCENE, np.random.default_rng(seed))
+        painted = recolour_planes(SCENE, np.random.default_rng(seed))
         assert np.array_equal(painted[far], image[far])
         assert (painted[30, 20] != image[30, 20]).any()
         other |= bool(painted[30, 20, 0] > 90)  # the other way round: redder than the ground
@@ -89,7 +89,7 @@ def test_planes_are_repainted_and_nothing_else() -> None:
 
 def test_planes_are_erased() -> None:
     assert blue(SCENE.image).max() == 255
-    assert blue(erased(SCENE)).max() < 5
+    assert blue(erase_planes(SCENE)).max() < 5
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -99,7 +99,7 @@ def test_pieces_of_another_crop_bring_their_planes_or_none(seed: int) -> None:
     plain = Scene(np.full((128, 128, 3), 120, np.uint8), CENTRES[:1], SIZES[:1])
     rng, scene = np.random.default_rng(seed), plain
     for _ in range(6):
-        scene = borrow(scene, SCENE, rng)
+        scene = paste_patch(scene, SCENE, rng)
     assert 1 <= len(scene.centres) == len(scene.sizes) <= MAX_PLANES
     assert np.array_equal(scene.centres[0], CENTRES[0])
     near = away(scene)
@@ -113,7 +113,7 @@ def test_pieces_of_another_crop_bring_their_planes_or_none(seed: int) -> None:
 def test_planes_are_borrowed_at_all() -> None:
     scene, rng = SCENE, np.random.default_rng(0)
     for _ in range(20):
-        scene = borrow(scene, SCENE, rng)
+        scene = paste_patch(scene, SCENE, rng)
     assert len(scene.centres) == MAX_PLANES
 
 
@@ -122,15 +122,15 @@ def test_other_film_loses_no_plane(seed: int) -> None:
     """What is seen in a crop is still there: darker than its ground, if it was."""
     image = crop()
     image[30:36, 17:24] = 10
-    seen = other_film(image, np.random.default_rng(seed)).astype(float).mean(2)
+    seen = distort_tones(image, np.random.default_rng(seed)).astype(float).mean(2)
     assert seen[31:35, 19:22].mean() < seen[20:45, 5:40].mean() - 0.5 * seen[20:45, 5:40].std()
 
 
 def test_no_plane_becomes_too_small_to_be_tested_on() -> None:
     """Beyond what turning the crop takes, which must stay in the image."""
-    scenes = [another_photograph(SCENE, SCENE, np.random.default_rng(seed)) for seed in range(60)]
+    scenes = [augment_planes(SCENE, SCENE, np.random.default_rng(seed)) for seed in range(60)]
     smallest = min(float(scene.sizes.min()) for scene in scenes)
-    assert smallest >= min(MIN_PLANE_SIZE, SIZES.min() / np.sqrt(2)) - 1e-3
+    assert smallest >= min(MIN_SIZE, SIZES.min() / np.sqrt(2)) - 1e-3
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -183,8 +183,8 @@ def test_a_mirrored_image_is_seen_mirrored() -> None:
 
 def test_a_dark_photograph_is_seen_as_a_bright_one() -> None:
     image = torch.rand(1, 3, 32, 32)
-    assert torch.allclose(even(0.2 * image), even(image), atol=0.02)
-    assert bool(even(torch.full((1, 3, 32, 32), 0.4)).isfinite().all())
+    assert torch.allclose(standardise(0.2 * image), standardise(image), atol=0.02)
+    assert bool(standardise(torch.full((1, 3, 32, 32), 0.4)).isfinite().all())
 
 
 def test_a_faint_square_stands_out_as_a_clear_one_does() -> None:
@@ -192,7 +192,7 @@ def test_a_faint_square_stands_out_as_a_clear_one_does() -> None:
     image = 0.5 + 0.02 * torch.randn(1, 3, 64, 128)
     image[:, :, 28:36, 28:36] += 0.4
     faint = 0.5 + (image - 0.5) / 4
-    there, faintly = contrast(image), contrast(faint)
+    there, faintly = local_contrast(image), local_contrast(faint)
     assert faintly[0, 0, 28:36, 28:36].mean() > 0.7 * there[0, 0, 28:36, 28:36].mean()
 
 
@@ -224,7 +224,7 @@ def test_marks_are_as_wide_in_every_scale(scale: float) -> None:
     """A counter knows them in one width only, however large it sees an image."""
     centres, shown = torch.tensor([[[20.0, 30.0], [44.0, 16.0]]]), torch.ones(1, 2)
     sigmas, size = torch.tensor([2.5]), (round(48 * scale), round(64 * scale))
-    seen = marks_in(draw_peaks(centres, shown, sigmas, (48, 64)), scale, size)
+    seen = rescale_memory(draw_peaks(centres, shown, sigmas, (48, 64)), scale, size)
     wanted = draw_peaks(scale * centres, shown, sigmas, size)
     assert float((seen - wanted).abs().max()) < 0.1
 
@@ -276,5 +276,5 @@ def test_counting_ends_where_certainty_drops(
         return max_pool2d(peaks, 2).logit(eps=1e-6)
 
     monkeypatch.setattr(model, "maps", maps)
-    model.scales, model.limits = (1.0,), ((0.5, 0.3), (0.4, 0.25))
+    model.scales, model.thresholds = (1.0,), ((0.5, 0.3), (0.4, 0.25))
     assert model.predict(torch.rand(1, 3, 64, 64)) == [count]

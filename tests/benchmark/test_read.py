@@ -383,7 +383,7 @@ def test_pictures_of_other_numbers_are_scaled_or_refused(tmp_path: Path) -> None
         assert (open_picture(tmp_path / name, 1) == grey).all(), name
     for values in (grey * 1e4, grey - 300.0, np.where(grey > 0, np.nan, 0)):
         Image.fromarray(values.astype(np.float32)).save(tmp_path / "odd.tif")
-        with pytest.raises(UserError, match="odd.tif: shades from"):
+        with pytest.raises(UserError, match="odd.tif: grey values from"):
             open_picture(tmp_path / "odd.tif", 1)
 
 

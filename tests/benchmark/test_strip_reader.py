@@ -13,7 +13,7 @@ from benchmark.data.batches import ReadingBatch, TrainingSet, make_batch, traini
 from benchmark.models.build import build_model
 from benchmark.models.line_reader import LineReader
 from benchmark.models.load import bundled_weights, find_weights, load_initial, load_model
-from benchmark.models.strips import Band, cut_strips, near_bands, quad_bands, shake
+from benchmark.models.strips import Band, are_close, cut_strips, perturb_bands, quad_bands
 from benchmark.registry import find_task, find_training
 from benchmark.training.checkpoints import State
 from benchmark.training.loop import make_optimizer, one_step
@@ -105,7 +105,7 @@ def test_weights_with_another_alphabet_are_refused() -> None:
 def test_options_that_do_not_exist_are_refused() -> None:
     with pytest.raises(UserError, match="plain or residual"):
         reader(layers="wide")
-    with pytest.raises(UserError, match="one of its own"):
+    with pytest.raises(UserError, match="its own alphabet"):
         build_model("inductive", find_task("toy-shapes"), "fast", {"alphabet": "ascii"})
 
 
@@ -179,12 +179,12 @@ def test_squeezed_strips_are_shorter() -> None:
 
 def test_bands_are_near_if_a_line_can_be_read_in_them() -> None:
     true = Band(torch.tensor([[4.0, 20]]), torch.tensor([[100.0, 20]]), torch.full((1, 2), 16.0))
-    assert near_bands(true, true).all()
-    assert near_bands(shake(true, torch.full((1, 5), 0.1)), true).all()
+    assert are_close(true, true).all()
+    assert are_close(perturb_bands(true, torch.full((1, 5), 0.1)), true).all()
     one_letter_short = torch.tensor([[0.0, 0, -0.8, 0, 0]])
     half_a_line_down = torch.tensor([[0, 0.7, 0, 0.7, 0]])
     for errors in (one_letter_short, half_a_line_down):
-        assert not near_bands(shake(true, errors), true).any()
+        assert not are_close(perturb_bands(true, errors), true).any()
 
 
 def test_data_to_train_on_differs_from_data_to_test_on(tmp_path: Path) -> None:

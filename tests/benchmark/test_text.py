@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import textblocks_gen
+from benchmark.data.alphabets import LETTERS
 from benchmark.data.batches import make_batch, spell
 from benchmark.data.datasets import DataFolder, split_validation
 from benchmark.data.letterbox import SIZE, apply_homography, warp_onto_canvas
+from benchmark.evaluation.evaluate import Evaluation, Predicted, score
 from benchmark.evaluation.metrics import (
     LINE_COUNT,
     WordCounts,
@@ -24,14 +26,12 @@ from benchmark.evaluation.metrics import (
     recall,
     spot_words,
 )
-from benchmark.evaluation.scores import Evaluation, Predicted, score
 from benchmark.registry import find_task
 from benchmark.results.result import Result, result_from_json, scores_of
 from benchmark.results.results_page import results_page
 from benchmark.results.tables import paper_rows, text_tables
 from benchmark.tasks.icdar_blocks import find_scenes, preprocess
 from benchmark.tasks.task import Split
-from benchmark.tasks.text_blocks import LETTERS
 from benchmark.training.run_folder import Config
 from benchmark.training.settings import Training
 from icdar_tree import make_tree

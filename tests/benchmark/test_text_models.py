@@ -17,7 +17,7 @@ from benchmark.evaluation.inductive_loop import STOP_THRESHOLD, run_loop
 from benchmark.models.block_reader import BlockReader
 from benchmark.models.build import build_model
 from benchmark.models.drn import LAYERS, drn_encoder
-from benchmark.models.layers import BatchNorm, ResidualUnit, grey
+from benchmark.models.layers import BatchNorm, ResidualUnit, to_grey
 from benchmark.models.line_reader import LineReader
 from benchmark.models.load import find_weights, load_encoder, load_model
 from benchmark.models.reader import PaperReader, text_size
@@ -189,8 +189,8 @@ def test_which_lengths_are_trained_on_can_be_set() -> None:
 def test_colours_become_grey() -> None:
     images = torch.rand(2, 3, 4, 5)
     wanted = 0.299 * images[:, 0] + 0.587 * images[:, 1] + 0.114 * images[:, 2]
-    assert torch.allclose(grey(images)[:, 0], wanted)
-    assert grey(images[:, :1]) is not None and torch.equal(grey(images[:, :1]), images[:, :1])
+    assert torch.allclose(to_grey(images)[:, 0], wanted)
+    assert to_grey(images[:, :1]) is not None and torch.equal(to_grey(images[:, :1]), images[:, :1])
 
 
 def test_the_finder_s_normalisations_follow_slowly() -> None:

@@ -13,7 +13,7 @@ from textblocks_gen.recipe import TextRecipe
 
 # Number of fields of light and of reflections in memory.
 _FIELDS, _GLARES = 12, 8
-# The lowest line of an enlarged image had so many pixels before: it can just be read.
+# The shortest line of an enlarged image had so many pixels before: it can just be read.
 _LEAST_ENLARGED = 7.0
 # Blur of the 5 × 5 and the 3 × 3 kernel, in pixels.
 _WIDE_BLUR, _NARROW_BLUR = 1.1, 0.45

@@ -10,7 +10,7 @@ from textblocks_gen.effects.colour import Colour
 from textblocks_gen.effects.look import Extrusion, Shadow
 from textblocks_gen.effects.pixels import paint
 
-# An effect reaches at most so far, over the height of the lowest line: text stays readable.
+# An effect reaches at most so far, over the height of the shortest line: text stays readable.
 _FARTHEST = 0.14
 
 

@@ -122,7 +122,7 @@ class Grain(NamedTuple):
 
 
 class Motion(NamedTuple):
-    """Direction and length of a movement, over the height of the lowest line."""
+    """Direction and length of a movement, over the height of the shortest line."""
 
     across: float
     down: float
@@ -152,7 +152,7 @@ class Look(NamedTuple):
     blur: bool
     light: Light | None
     defocus: float
-    """Radius over the height of the lowest line."""
+    """Radius over the height of the shortest line."""
     motion: Motion | None
     enlargement: float
     """1 for none."""

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from benchmark.data.batches import image_batch, make_batch
 from benchmark.data.datasets import DataFolder
+from benchmark.evaluation.evaluate import predict
 from benchmark.evaluation.metrics import Prediction, block_text, edits
-from benchmark.evaluation.scores import predict
 from benchmark.models.contract import InductiveModel, Model
 from benchmark.models.load import load_model
-from benchmark.reading.pages import read_page
+from benchmark.reading.multi_scale import read_at_scales
 from benchmark.results.report.entries import Entry
 from benchmark.results.report.picks import pick_rows
 from benchmark.results.report.recording import map_sheet, record_loop, shrink
@@ -161,7 +161,7 @@ def _model_input(
     best, with the lines read at all of them."""
     if not isinstance(task, ReadingTask) or not task.test_scales or task.letterbox is None:
         return make_batch(task, [sample], []).images, None
-    best = read_page(model, sample.image, task.letterbox, task.test_scales)
+    best = read_at_scales(model, sample.image, task.letterbox, task.test_scales)
     return image_batch(best.view.pixels[None]), [*best.texts]
 
 

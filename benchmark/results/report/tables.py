@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
+from benchmark.evaluation.evaluate import Column
 from benchmark.evaluation.metrics import Metric
-from benchmark.evaluation.scores import Column
 from benchmark.results.leaderboard import leaderboard
 from benchmark.results.report.entries import Entry
 from benchmark.results.tables import Row, task_rows

@@ -1,4 +1,4 @@
-"""Evaluation: a model's predictions for a test set, and its scores by length."""
+"""Evaluate a model: its predictions for a test set, and its scores by length."""
 
 import time
 from collections import defaultdict
@@ -12,7 +12,7 @@ import torch
 from benchmark.data.batches import make_batch
 from benchmark.evaluation.metrics import Pair, Prediction, Score
 from benchmark.models.contract import Model
-from benchmark.reading.pages import read_page, reads_pages
+from benchmark.reading.multi_scale import read_at_scales, reads_at_scales
 from benchmark.tasks.task import ReadingTask, Task
 from ivl_shards import Sample
 from ivl_shards.format.reader import Dataset
@@ -81,9 +81,14 @@ def predict(
 ) -> list[Prediction]:
     """Return the predictions for samples of one size; images with lines of unknown height are
     read at several scales."""
-    if isinstance(task, ReadingTask) and task.test_scales and task.letterbox and reads_pages(model):
+    if (
+        isinstance(task, ReadingTask)
+        and task.test_scales
+        and task.letterbox
+        and reads_at_scales(model)
+    ):
         size, scales = task.letterbox, task.test_scales
-        return [[*read_page(model, s.image, size, scales).texts] for s in samples]
+        return [[*read_at_scales(model, s.image, size, scales).texts] for s in samples]
     return model.predict(make_batch(task, samples, []).images.to(device))
 
 

@@ -1,6 +1,6 @@
 """Compare the scales at which photographed blocks are read, on ICDAR's train split.
 
-IVL_DATA=… .venv/bin/python experiments/test_scales.py                  # some minutes
+IVL_DATA=… .venv/bin/python experiments/compare_scales.py                  # some minutes
 
 Prints the word F of the blocks that the bundled model was not trained on (`held out`) and, with
 --all-blocks, of all blocks of the train split: at single scales and merged from several, read by
@@ -15,11 +15,11 @@ import numpy as np
 
 from benchmark.data.datasets import DataFolder, split_validation
 from benchmark.data.letterbox import letterbox_at_scale
-from benchmark.evaluation.scores import Predicted, score
+from benchmark.evaluation.evaluate import Predicted, score
 from benchmark.models.inductive_ocr import InductiveOcr
 from benchmark.models.line_reader import LineReader
 from benchmark.models.load import find_weights, load_reader
-from benchmark.reading.pages import LineFinder, PageReading, merge_views, read_views
+from benchmark.reading.multi_scale import LineFinder, ScaleReading, merge_scales, read_views
 from benchmark.tasks.icdar_blocks import ICDAR_BLOCKS
 from benchmark.tasks.task import ReadingTask
 from ivl_shards.format.reader import Dataset
@@ -61,7 +61,7 @@ def compare(task: ReadingTask, name: str, reader: LineFinder, blocks: Dataset) -
     lengths = blocks.column(task.group_scores_by)
     truths = [task.truth(sample) for sample in samples]
 
-    def show(label: str, read: Sequence[PageReading]) -> None:
+    def show(label: str, read: Sequence[ScaleReading]) -> None:
         texts = [reading.texts for reading in read]
         rows = map(Predicted, range(len(read)), texts, truths)
         scores = score(task, lengths, list(rows))["word F"]
@@ -77,7 +77,7 @@ def compare(task: ReadingTask, name: str, reader: LineFinder, blocks: Dataset) -
 
     for chosen in SETS:
         label = "/".join(f"{SCALES[k]:g}" for k in chosen)
-        show(label, [merge_views([views[k] for k in chosen]) for views in found])
+        show(label, [merge_scales([views[k] for k in chosen]) for views in found])
     print(f"{name:28} {np.size(found)} readings of {len(samples)} blocks")
 
 

@@ -26,7 +26,7 @@ from benchmark.models.equivariant import (
 from benchmark.models.step import Step
 
 # Thresholds and scales were chosen on held-out training images (experiments/planes_validation.py),
-# the last ones after scores on the test set (docs/BENCHMARK.md).
+# the last ones after scores on the test set (docs/PROTOCOL.md).
 _MAX_TRAINED = 5  # largest number of planes in a training crop
 # Two thresholds of a peak, up to as many objects and beyond: relative to the lowest one counted,
 # and absolute. They are lower beyond, because confidence drops for counts that training never had.

@@ -178,7 +178,7 @@ def test_the_model_cards_are_those_of_the_weights() -> None:
 def test_pictures_are_small_and_made_by_their_script(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.syspath_prepend(ROOT / "docs" / "pictures")
+    monkeypatch.syspath_prepend(ROOT / "tools" / "pictures")
     import make
 
     kept = {path.stem: path for path in (ROOT / "docs" / "pictures").glob("*.jpg")}

@@ -152,6 +152,17 @@ def edge(table, head: str) -> float:
 
 
 @pytest.mark.browser
+def test_a_report_of_trials_alone_shows_them(browser, tmp_path: Path) -> None:
+    path = write(tmp_path, tmp_path / "page.html", ROOT / "results" / "ablations")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    assert page.is_checked("#leaderboard input.trials")
+    rows = page.locator("#leaderboard [data-task=coloured-shapes] tbody tr:not(.paper)")
+    assert rows.count() > 1
+    page.close()
+
+
+@pytest.mark.browser
 def test_trials_are_shown_on_demand(browser, tmp_path: Path) -> None:
     path = write(tmp_path, tmp_path / "page.html", ROOT / "results")
     page = browser.new_page()

@@ -8,10 +8,9 @@ SIDE := -n logical --dist loadfile
 # A shorter training, to try the demo itself: make demo STEPS=20
 STEPS :=
 RUNS := $(DEMO)/runs$(STEPS:%=-%)
-# What came out for other tasks and models stands beside the demo's own run on its page, but for
-# trials that leave out one idea each.
-OTHERS := $(filter-out results/toy-shapes-inductive-fast-% results/ideas/%, \
-  $(wildcard results/*.json results/*/*.json))
+# The demo's page shows its own run beside the results of other tasks and models, without ablations.
+OTHERS := $(filter-out results/models/toy-shapes-inductive.json results/ablations/%, \
+  $(wildcard results/*/*.json))
 
 .PHONY: demo test check quick fuzz perf readme pictures clean
 
@@ -60,15 +59,17 @@ fuzz: .venv/installed-dev
 perf: .venv/installed-dev
 	$(BIN)/python perf/report.py
 
-# The results and model cards in README and docs, from the files in results/ and the weights.
+# The tables of README and docs: results and model cards from results/ and the weights, options
+# from the recipes.
 readme: .venv/installed-bench
 	$(BIN)/ivl-bench results
 	$(BIN)/ivl-bench models --out docs/MODELS.md
-	$(BIN)/python docs/readme_results.py
+	$(BIN)/python tools/readme_results.py
+	$(BIN)/python tools/option_tables.py
 
 # Those of the README, from our own generators and the weights that come along.
 pictures: .venv/installed-bench
-	$(BIN)/python docs/pictures/make.py
+	$(BIN)/python tools/pictures/make.py
 
 # torch goes first and pinned: unpinned it brings gigabytes of CUDA.
 .venv/installed-bench: pyproject.toml constraints.txt

@@ -1,14 +1,14 @@
-"""Launch: start a command line, and end in one line where memory is limited too much for it.
+"""Launch: start a command line, or say in one line that the memory limit is too low for it.
 
 Numba, OpenCV and torch take hundreds of megabytes of address space. Under a lower limit
-(`ulimit -v`) loading them fails in many ways, crashes among them, before any code of ours could say
-why. So this module imports nothing but the standard library, and looks at the limit first.
+(`ulimit -v`) importing them fails in many ways, crashes among them, before our code could say why.
+So this module imports only the standard library, and checks the limit first.
 """
 
 import importlib
 import sys
 
-# Megabytes of address space that a command needs for the smallest piece of work, rounded up.
+# Megabytes of address space that a command needs for the smallest job, rounded up.
 _GENERATE, _DRAW_TEXT, _TRAIN = 800, 1300, 1600
 
 COMMANDS = {
@@ -20,7 +20,7 @@ COMMANDS = {
     "shapes-gen": ("shapes_gen.cli", _GENERATE),
     "textblocks-gen": ("textblocks_gen.cli", _DRAW_TEXT),
 }
-"""Where each command line is, and what it needs."""
+"""The module and the address space in megabytes of each command."""
 
 
 def dota_crops() -> None:
@@ -71,7 +71,7 @@ def _launch(name: str) -> None:
 
 
 def _memory_limit() -> float:
-    """Return the limit on address space in bytes, infinite where there is none."""
+    """Return the limit on address space in bytes; infinite if there is none."""
     try:
         import resource
     except ImportError:  # not a POSIX system

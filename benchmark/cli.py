@@ -48,6 +48,7 @@ from benchmark.results.result import Result
 from benchmark.results.results_page import curve_pictures, read_notes, results_page
 from benchmark.results.tables import read_results, text_tables
 from benchmark.run import Run, run_one, score_weights, store_result
+from benchmark.training.checkpoints import SAVE_EVERY
 from benchmark.training.processes import join_processes
 from benchmark.training.run_folder import Config, RunFolder
 from benchmark.training.settings import parse_change
@@ -64,7 +65,7 @@ _PHOTO_READER = "icdar-blocks-inductive-fast"
 _LEXICON = click.option(
     "--lexicon",
     metavar="FILE|default",
-    help="Reading: predict only lines of these words, one word a line in the file; default: the "
+    help="Reading: predict only words of this lexicon, a file with one word per line; default: the "
     "words that text blocks are generated from.",
 )
 _BEAM = click.option(
@@ -78,8 +79,8 @@ _NAMED = click.option(
     "named",
     multiple=True,
     metavar="MODULE:CLASS",
-    help="Import this class of yours for weights that name it; a name in a file alone imports "
-    "nothing.",
+    help="Import this class, which the weights name. Without this option a name in a file is "
+    "never imported.",
 )
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 _RESULT_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -96,7 +97,7 @@ _DATA = click.option(
     help="Folder of the datasets; missing ones are generated there.",
 )
 _TEST = click.option(
-    "--test", type=_PATH, metavar="FILE", help="Test on this dataset of yours instead."
+    "--test", type=_PATH, metavar="FILE", help="Test on this dataset instead of the task's own."
 )
 
 
@@ -125,7 +126,7 @@ class _Limits(click.Group):
     "plugins",
     multiple=True,
     metavar="MODULE",
-    help="Import this module of yours first, which registers tasks, models or metrics.",
+    help="Import this module first: it registers tasks, models or metrics.",
 )
 @version_option()
 def cli(plugins: tuple[str, ...]) -> None:
@@ -180,7 +181,7 @@ class RunOptions:
     "name",
     required=True,
     metavar="NAME|MODULE:CLASS",
-    help="inductive, end-to-end, or a class of yours.",
+    help="inductive, end-to-end, or a class of your own.",
 )
 @click.option(
     "--task", "task_name", default="toy-shapes", show_default=True, help="See ivl-bench tasks."
@@ -193,7 +194,9 @@ class RunOptions:
     help="Start from the weights of another run of the same model, to fine-tune them.",
 )
 @_DATA
-@click.option("--train", type=_PATH, metavar="FILE", help="Train on this dataset of yours instead.")
+@click.option(
+    "--train", type=_PATH, metavar="FILE", help="Train on this dataset instead of the task's own."
+)
 @_TEST
 @click.option(
     "--out",
@@ -216,7 +219,7 @@ class RunOptions:
 @click.option(
     "--save-every",
     type=float,
-    default=60.0,
+    default=SAVE_EVERY,
     show_default=True,
     metavar="SECONDS",
     help="Time between two checkpoints, from which a stopped run resumes.",
@@ -323,8 +326,8 @@ class EvalOptions:
     "name",
     metavar="NAME|MODULE:CLASS",
     help="Instead of weights: ocr (RapidOCR) or tesseract, on blocks of text; or inductive-ocr, "
-    "the bundled line finder with RapidOCR's recogniser. With weights: inductive-ocr, or your "
-    "class that the weights name; a name in a file alone imports nothing.",
+    "the bundled line finder with RapidOCR's recogniser. With weights: inductive-ocr, or the "
+    "class that the weights name, which is then imported.",
 )
 @click.option(
     "--task",
@@ -528,8 +531,7 @@ def models_command(
 ) -> None:
     """List the models and the bundled weights, or print the card of some weights.
 
-    A card says what weights were trained on and for how long, what they reach, what they cannot
-    do, and on which terms they may be used.
+    A card states the training data and time, the scores, the limits and the terms of use.
 
     Example: ivl-bench models
 
@@ -577,7 +579,7 @@ def _write_pages(out: Path, texts: Mapping[str, str]) -> None:
 @click.option("--out", type=_PATH, default=Path("docs/RESULTS.md"), show_default=True,
               help="The page to write.")
 def results_command(folder: Path, out: Path) -> None:
-    """Write the page of results from all that lie in a folder, and its curves beside it."""
+    """Write the results page from all results in a folder, with its training curves."""
     results = read_results(folder)
     page = results_page(results, read_notes(folder))
     _write_pages(out, {out.name: page, **curve_pictures(results)})
@@ -592,7 +594,7 @@ def results_command(folder: Path, out: Path) -> None:
               help="Folder of the datasets; runs whose test set it lacks are not played.")
 @_NAMED
 @click.option("--samples", type=int, default=6, show_default=True,
-              help="Test images that each inductive run is played on, failures first.")
+              help="Test images to play for each inductive run, failures first.")
 @_THREADS
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 # fmt: on
@@ -600,9 +602,9 @@ def report_command(
     places: tuple[Path, ...], out: Path, data: Path, named: tuple[str, ...], samples: int,
     threads: int | None, quiet: bool,
 ) -> None:
-    """Write one page to look at: tables, charts, and the loop step by step.
+    """Write the report: tables, charts, and the inductive loop step by step, on one page.
 
-    Without arguments, it is of all that lies in runs/ and results/.
+    Without arguments it covers all runs in runs/ and all results in results/.
 
     Example: ivl-bench report runs/toy-shapes-* --out report.html
     """

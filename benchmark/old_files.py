@@ -42,6 +42,8 @@ def upgrade_result(values: Mapping[Any, Any], first_metric: str) -> dict[Any, An
     `metrics`; and the checksum of the test set alone, or those of both sets by split.
     """
     found = upgrade_metadata(values)
+    if isinstance(found.get("changes"), list):
+        found["changes"] = [_upgrade_change(change) for change in found["changes"]]
     evaluation = found.pop("evaluation", None)
     if isinstance(evaluation, dict):
         scores = evaluation.get("scores")
@@ -56,3 +58,15 @@ def upgrade_result(values: Mapping[Any, Any], first_metric: str) -> dict[Any, An
         train, test = data.get("train"), data.get("val")
         found["data"] = {"train": train, "test": test}
     return found
+
+
+def _upgrade_change(change: Any) -> Any:
+    """Return a changed setting under its name of today.
+
+    >>> _upgrade_change("rate=0.001")
+    'learning_rate=0.001'
+    """
+    if not isinstance(change, str):
+        return change
+    name, equals, value = change.partition("=")
+    return f"{OLD_SETTINGS.get(name, name)}=" + value if equals else change

@@ -10,7 +10,7 @@ import torch
 
 from benchmark.data.datasets import DataFolder, TestSet
 from benchmark.evaluation.decoding import Decoding
-from benchmark.evaluation.scores import evaluate
+from benchmark.evaluation.evaluate import evaluate
 from benchmark.models.build import build_model
 from benchmark.models.contract import Model
 from benchmark.models.inductive_ocr import INDUCTIVE_OCR, InductiveOcr
@@ -21,6 +21,7 @@ from benchmark.registry import find_task
 from benchmark.results.environment import environment
 from benchmark.results.result import Result, read_result, result_file_name, scores_of, write_result
 from benchmark.tasks.task import Split, Task
+from benchmark.training.checkpoints import SAVE_EVERY
 from benchmark.training.log import training_curve
 from benchmark.training.loop import TrainingRun, train, trained_weights
 from benchmark.training.processes import Processes
@@ -50,7 +51,7 @@ class Run:
     """Weights to start from."""
     results: Path | None = None
     """A folder for a copy of the result."""
-    save_every: float = 60.0
+    save_every: float = SAVE_EVERY
     """Seconds between two checkpoints."""
     quiet: bool = False
 

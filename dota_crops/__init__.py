@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import ivl_shards
-from dota_crops.about import LICENCE, about
-from dota_crops.extract import Source, schema, size, start
+from dota_crops.card import LICENCE, metadata
+from dota_crops.extract import schema, size, start
 from dota_crops.plan import NAME, Plan, make_plan
 from dota_crops.recipe import DotaRecipe
 from ivl_shards import Generator, Made
@@ -24,24 +24,19 @@ DOTA = Generator(
     schema=schema,
     size=size,
     start=start,
-    about=about,
+    metadata=metadata,
 )
 
-__all__ = ["DOTA", "DotaRecipe", "Plan", "generate", "make_plan", "source"]
-
-
-def source(plan: Plan) -> Source:
-    """What the engine hands to its workers."""
-    return Source(plan.scenes, plan.crops)
+__all__ = ["DOTA", "DotaRecipe", "Plan", "generate", "make_plan"]
 
 
 def generate(
     recipe: DotaRecipe, out: Path | str, *, root: Path | str, strict: bool = False, **options: Any
 ) -> Made:
-    """Make the dataset; `ivl_shards.generate` has the options (workers, dask, overwrite …).
+    """Generate a dataset; for the options (workers, dask, …) see `ivl_shards.generate`.
 
-    Where the images cannot give as many crops as the recipe asks for, it has fewer:
-    `make_plan(recipe, root).yields` says how many of each count.
+    Where the images cannot give as many crops as the recipe asks for, there are fewer:
+    `make_plan(recipe, root).yields` has the number for each count.
     """
     plan = make_plan(recipe, Path(root), strict)
-    return ivl_shards.generate(DOTA, plan.recipe, out, source=source(plan), **options)
+    return ivl_shards.generate(DOTA, plan.recipe, out, source=plan.source, **options)

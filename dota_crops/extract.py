@@ -1,19 +1,17 @@
 """Extract: the pure function from a planned crop and its picture to a sample."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import cv2
 import numpy as np
 from PIL import Image
 
-from dota_crops.folders import LONGEST_NAME
+from dota_crops.cut_rule import judge
 from dota_crops.picture import Picture, open_picture
-from dota_crops.plan import Crop
+from dota_crops.plan import Crop, PlannedCrops
 from dota_crops.recipe import DotaRecipe
-from dota_crops.rule import judge
-from dota_crops.scene import Scene
+from dota_crops.scenes import LONGEST_NAME, Scene
 from ivl_shards import ENCODED, Field, Sample, Schema, UserError
 from ivl_shards.format.schema import Array
 
@@ -24,16 +22,8 @@ _ENLARGE = Image.Resampling.BICUBIC
 _REDUCING_GAP = 2.0
 
 
-@dataclass(frozen=True)
-class Source:
-    """Where the images lie on this machine, and the crops to take from them, by row."""
-
-    scenes: list[Scene]
-    crops: list[Crop]
-
-
 def schema(recipe: DotaRecipe) -> Schema:
-    """The fields of a dataset."""
+    """Return the fields of a dataset."""
     most = max(1, *recipe.counts)  # loaders refuse an axis of length 0
     of_objects: dict[str, Any] = {"counted_by": "object_count"}
     source = "pixels of the source image"
@@ -87,12 +77,12 @@ def schema(recipe: DotaRecipe) -> Schema:
 
 
 def size(recipe: DotaRecipe) -> tuple[int, int]:
-    """Height and width of the images."""
+    """Return height and width of the images."""
     return recipe.size, recipe.size
 
 
-def start(recipe: DotaRecipe, source: Source) -> Callable[[int], Sample]:
-    """The function from a row of the dataset to its sample.
+def start(recipe: DotaRecipe, source: PlannedCrops) -> Callable[[int], Sample]:
+    """Return the function from a row of the dataset to its sample.
 
     Rows are grouped by image, so holding the last picture means decoding each once.
     """
@@ -110,7 +100,7 @@ def start(recipe: DotaRecipe, source: Source) -> Callable[[int], Sample]:
 
 
 def extract(recipe: DotaRecipe, scene: Scene, crop: Crop, picture: Picture) -> Sample:
-    """One sample."""
+    """Cut one sample out of an image."""
     window = np.array([crop.window])
     pixels = picture.window(*crop.window)
     if pixels.shape[:2] != (crop.window[3] - crop.window[1], crop.window[2] - crop.window[0]):
@@ -147,7 +137,7 @@ def extract(recipe: DotaRecipe, scene: Scene, crop: Crop, picture: Picture) -> S
 
 
 def resized(pixels: Array, size: int) -> Array:
-    """A square window (s, s, 3) as a crop (size, size, 3)."""
+    """Resize a square window (s, s, 3) to a crop (size, size, 3)."""
     side = len(pixels)
     if side == size:
         return pixels
@@ -157,12 +147,12 @@ def resized(pixels: Array, size: int) -> Array:
 
 
 def turned(pixels: Array, turn: int) -> Array:
-    """Mirrored left to right if the turn is 4 or more, then turned anticlockwise."""
+    """Mirror pixels left to right if the turn is 4 or more, then turn them anticlockwise."""
     return np.rot90(pixels[:, ::-1] if turn >= 4 else pixels, turn % 4)
 
 
 def _turned_points(points: Array, turn: int, size: int) -> Array:
-    """Points (…, 2) of a square image where `turned` puts them."""
+    """Return where `turned` puts points (…, 2) of a square image."""
     x, y = points[..., 0], points[..., 1]
     if turn >= 4:
         x = size - x

@@ -1,8 +1,8 @@
-"""Labels: the text beside an image, read with patience.
+"""Labels: the text file beside an image, parsed tolerantly.
 
-A line is `x1 y1 x2 y2 x3 y3 x4 y4 category difficult`; above may stand `imagesource:` and
-`gsd:`. What cannot be read is complained of with its line, and its place, as far as it is
-known, is kept as a doubt: a crop must not hold what may or may not be an object.
+A line is `x1 y1 x2 y2 x3 y3 x4 y4 category difficult`, after optional headers `imagesource:` and
+`gsd:`. A line that cannot be read is reported, and its place, as far as it is known, is kept as
+doubtful: a crop must not contain what may or may not be an object.
 """
 
 import math
@@ -39,7 +39,7 @@ CATEGORIES = (
 # float() would also take nan, 1_000 and digits of other scripts.
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?", re.ASCII)
 _KEY = re.compile(r"[A-Za-z][A-Za-z _-]*")
-# Of a number or the key of a header: the patterns take the square of the length.
+# Characters of a number or of a header's key: the patterns take the square of the length.
 _LONGEST = 64
 # The largest of DOTA's label files has 1 MB.
 MOST_BYTES = 20_000_000
@@ -62,7 +62,7 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Doubt:
-    """Where something may be whose line cannot be read; `category` is "" where unknown."""
+    """The place of a possible object whose line cannot be read; `category` is "" if unknown."""
 
     box: Box
     category: str
@@ -70,7 +70,7 @@ class Doubt:
 
 @dataclass
 class Labels:
-    """What one file says."""
+    """The content of one file."""
 
     objects: list[Labelled] = field(default_factory=list)
     doubts: list[Doubt] = field(default_factory=list)
@@ -154,7 +154,7 @@ def _number(word: str) -> float:
 
 
 def _complaint(words: list[str], numbers: int) -> str:
-    """What is wrong with a line that begins with so many numbers; "" if nothing is."""
+    """Return what is wrong with a line that begins with so many numbers; "" if nothing is."""
     if numbers < 8:
         return f"8 coordinates are needed, {numbers} can be read"
     if len(words) < 9:
@@ -169,7 +169,7 @@ def _complaint(words: list[str], numbers: int) -> str:
 
 
 def _known_box(numbers: list[float]) -> Box | None:
-    """Where an object surely is if only the first corners are known."""
+    """Return a box that holds the object if only its first corners are known."""
     xs, ys = numbers[0:8:2], numbers[1:8:2]
     if not ys:
         return None
@@ -179,7 +179,7 @@ def _known_box(numbers: list[float]) -> Box | None:
 
 
 def _keep_sound(labels: Labels, read: list[Labelled]) -> None:
-    """Sort out quads that are not quads."""
+    """Keep the valid quads; report the others, and mark their places as doubtful."""
     if not read:
         return
     polygons = shapely.polygons(np.array([thing.quad for thing in read]).reshape(-1, 4, 2))
@@ -199,7 +199,7 @@ def _keep_sound(labels: Labels, read: list[Labelled]) -> None:
 
 
 def _shown(text: str) -> str:
-    """A piece of a file, fit to print on a terminal."""
+    """Return a piece of a file that is safe to print on a terminal."""
     text = " ".join(text.split())
     text = "".join(c if c.isprintable() else "\ufffd" for c in text)
     return text if len(text) <= _LINE_SHOWN else text[:_LINE_SHOWN] + "…"

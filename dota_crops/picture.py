@@ -47,7 +47,7 @@ class Picture(Protocol):
     """An open image."""
 
     def window(self, x0: int, y0: int, x1: int, y1: int) -> Array:
-        """Pixels (y1 - y0, x1 - x0, 3) in the order B, G, R."""
+        """Return pixels (y1 - y0, x1 - x0, 3) in the order B, G, R."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Header:
 
 
 def read_header(path: Path) -> Header:
-    """Size of an image whose file is complete, as far as can be told without decoding it."""
+    """Return the size of an image, if its file is complete as far as can be told cheaply."""
     try:
         image = _load(path)
         fault = _size_fault(image)
@@ -78,7 +78,7 @@ def _load(path: Path, **options: Any) -> Any:
     """Open an image of a documented format in libvips, whatever its name ends in."""
     with path.open("rb") as file:
         loader = _loader(file.read(8))
-    # Anew each time: libvips would remember what it found under that name before.
+    # Revalidated each time: libvips would remember an earlier file of that name.
     options |= {"access": "sequential", "revalidate": True}
     return pyvips.Operation.call(loader, str(path), **options)
 
@@ -182,7 +182,7 @@ class Streamed:
 
 
 def _as_rgb(image: Any) -> Any:
-    """Eight bits a channel, three channels, as OpenCV would decode it."""
+    """Convert to three channels of eight bits, as OpenCV would decode it."""
     if image.interpretation not in ("srgb", "multiband") or image.bands < 3:
         image = image.colourspace("srgb")
     return image.extract_band(0, n=3).cast("uchar")
@@ -194,4 +194,4 @@ def _reason(error: Any) -> str:
 
 
 def _damaged(path: Path, why: object) -> UserError:
-    return UserError(f"{path}: damaged: {why}; take it away, or put it right, and run again")
+    return UserError(f"{path}: damaged: {why}; remove or repair it, and run again")

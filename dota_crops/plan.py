@@ -9,10 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dota_crops.folders import Complaint, find_split
 from dota_crops.recipe import DotaRecipe
-from dota_crops.scene import Scene, look
-from dota_crops.search import Pool, search
+from dota_crops.scenes import Complaint, Scene, find_split, read_scene
+from dota_crops.search import FoundWindows, search
 from ivl_shards import UserError
 from ivl_shards.format.schema import Array
 from ivl_shards.generation.randomness import Draws
@@ -33,16 +32,24 @@ class Crop:
     count: int
 
 
+@dataclass(frozen=True)
+class PlannedCrops:
+    """The crops of a dataset by row, and the images on this machine that they are cut from."""
+
+    scenes: list[Scene]
+    crops: list[Crop]
+
+
 @dataclass
 class Yield:
-    """What a count gave."""
+    """The number of crops of one count that were asked for and found."""
 
     asked: int
     given: int = 0
     images: int = 0
-    """In which windows were found."""
+    """Number of images in which windows were found."""
     windows: int = 0
-    """That were found."""
+    """Number of windows that were found."""
     apart: int = 0
     """Crops that keep the limit on overlap; what is above `given` was not needed."""
 
@@ -52,15 +59,20 @@ class Plan:
     """Crops in the order of rows: by image, then from top to bottom."""
 
     recipe: DotaRecipe
-    """With the number of crops there are, and the fingerprint of the source."""
+    """The recipe with the actual number of crops and the fingerprint of the source."""
     scenes: list[Scene]
     crops: list[Crop]
     yields: dict[int, Yield]
     unused: Counter[str]
-    """Images that were not used, by reason."""
+    """Number of images that were not used, by reason."""
     rejected: Counter[str]
-    """Positions of windows that were no good, by reason."""
+    """Number of rejected positions of windows, by reason."""
     complaints: list[Complaint]
+
+    @property
+    def source(self) -> PlannedCrops:
+        """What the workers need beside the recipe."""
+        return PlannedCrops(self.scenes, self.crops)
 
 
 def make_plan(recipe: DotaRecipe, root: Path, strict: bool = False) -> Plan:
@@ -79,7 +91,7 @@ def make_plan(recipe: DotaRecipe, root: Path, strict: bool = False) -> Plan:
     rejected: Counter[str] = Counter()
     for pool in gathered.pools:
         rejected.update(pool.rejected)
-    # Every image in which windows were found had a say in which were chosen.
+    # All images in which windows were found influenced the choice.
     source = hashlib.sha256(b"".join(scene.fingerprint for scene in gathered.scenes)).hexdigest()
     return Plan(
         recipe=replace(recipe, total=len(crops), asked=recipe.total, source_sha256=source),
@@ -93,7 +105,7 @@ def make_plan(recipe: DotaRecipe, root: Path, strict: bool = False) -> Plan:
 
 
 def _select(recipe: DotaRecipe, gathered: "_Gathered") -> tuple[list[Crop], dict[int, Yield]]:
-    """Crops of each count, spread over the images."""
+    """Return the crops of each count, spread over the images."""
     yields = {count: Yield(asked) for count, asked in recipe.wanted().items()}
     crops: list[Crop] = []
     for count, of_count in yields.items():
@@ -101,11 +113,11 @@ def _select(recipe: DotaRecipe, gathered: "_Gathered") -> tuple[list[Crop], dict
         for k, (scene, pool) in enumerate(zip(gathered.scenes, gathered.pools, strict=True)):
             windows = pool.windows[count]
             rng = _draws(recipe, scene, "choose").at(count, 0)
-            chosen = choose(windows, recipe.limit, rng)
+            chosen = choose(windows, recipe.overlap, rng)
             of_count.windows += len(windows)
             of_count.images += len(windows) > 0
             of_count.apart += len(chosen) * (TURNS if recipe.turns else 1)
-            supply.append(_crops_of(k, count, chosen, bool(recipe.turns), rng))
+            supply.append(_crops_of(k, count, chosen, recipe.turns, rng))
         given = list(islice(_in_turn(supply), of_count.asked))
         of_count.given = len(given)
         crops += given
@@ -115,13 +127,13 @@ def _select(recipe: DotaRecipe, gathered: "_Gathered") -> tuple[list[Crop], dict
 @dataclass
 class _Gathered:
     scenes: list[Scene] = field(default_factory=list)
-    pools: list[Pool] = field(default_factory=list)
+    pools: list[FoundWindows] = field(default_factory=list)
     unused: Counter[str] = field(default_factory=Counter)
     complaints: list[Complaint] = field(default_factory=list)
 
 
 def _gather(recipe: DotaRecipe, root: Path, strict: bool) -> _Gathered:
-    """Images that hold windows, sorted by name; with a limit on images, drawn by the seed."""
+    """Find the images that hold windows, sorted by name; with a limit, drawn by the seed."""
     split = find_split(root, recipe.split)
     gathered = _Gathered(complaints=_allowed(list(split.complaints), strict))
     # A hash, not a shuffle: an image that is added to a folder changes the draw of no other.
@@ -132,7 +144,7 @@ def _gather(recipe: DotaRecipe, root: Path, strict: bool) -> _Gathered:
         if len(gathered.scenes) == recipe.images:
             gathered.unused["more than --images"] = len(pairs) - n
             break
-        seen = look(pair, recipe.category, min(recipe.counts))
+        seen = read_scene(pair, recipe.category, min(recipe.counts))
         gathered.complaints += _allowed(seen.complaints, strict)
         reason = seen.reason
         if seen.scene is not None:
@@ -160,14 +172,14 @@ def _lot(recipe: DotaRecipe, name: str) -> bytes:
 
 
 def _draws(recipe: DotaRecipe, scene: Scene, purpose: str) -> Draws:
-    """Random numbers of one image: no other image has a say in them."""
+    """Return random numbers of one image, which do not depend on other images."""
     return Draws(f"{NAME} {purpose} {scene.name}", recipe.seed, recipe.split)
 
 
 def choose(windows: Array, limit: float, rng: np.random.Generator) -> Array:
-    """Windows (m, 4) of which none covers more than the limit of another, in random order.
+    """Choose windows (m, 4) that overlap each other by at most the limit, in random order.
 
-    As many as a greedy choice finds: always the one that forbids the fewest others.
+    A greedy choice: always the window that excludes the fewest others.
     """
     windows = windows[rng.permutation(len(windows))]
     if limit >= 1:
@@ -189,7 +201,7 @@ def choose(windows: Array, limit: float, rng: np.random.Generator) -> Array:
 
 
 def shared(windows: Array) -> Array:
-    """How much of the smaller of each two windows (m, 4) the other covers, (m, m)."""
+    """Return how much of the smaller of each two windows (m, 4) the other covers, (m, m)."""
     x0, y0, x1, y1 = windows.T
     width = np.minimum(x1[:, None], x1) - np.maximum(x0[:, None], x0)
     height = np.minimum(y1[:, None], y1) - np.maximum(y0[:, None], y0)
@@ -201,7 +213,7 @@ def shared(windows: Array) -> Array:
 def _crops_of(
     scene: int, count: int, windows: Array, turns: bool, rng: np.random.Generator
 ) -> Iterator[Crop]:
-    """Each window once, at random mirrored and turned; then again, turned another way."""
+    """Yield each window once, mirrored and turned at random; then again, turned another way."""
     first = rng.integers(TURNS, size=len(windows)) if turns else np.zeros(len(windows), int)
     for more in range(TURNS if turns else 1):
         for window, turn in zip(windows.tolist(), first.tolist(), strict=True):
@@ -209,7 +221,7 @@ def _crops_of(
 
 
 def _in_turn(supply: list[Iterator[Crop]]) -> Iterator[Crop]:
-    """One crop of each image after another, until all are used up."""
+    """Yield one crop of each image after another, until all are used up."""
     while supply:
         left = []
         for crops in supply:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import shapely
 
+from dota_crops.cut_rule import REJECT, judge, parse_cut
 from dota_crops.recipe import DotaRecipe
-from dota_crops.rule import REJECT, judge, parse_cut
-from dota_crops.scene import Scene
+from dota_crops.scenes import Scene
 from ivl_shards.format.schema import Array
 
 # An oriented quad is covered by this many upright slices, which fit it better than one box.
@@ -28,8 +28,8 @@ _TAKEN = 96
 
 
 @dataclass
-class Pool:
-    """Windows (m, 4) by how many objects they hold, and how many positions were no good."""
+class FoundWindows:
+    """Windows (m, 4) by the number of objects in them, and the number of rejected positions."""
 
     windows: dict[int, Array] = field(default_factory=dict)
     rejected: Counter[str] = field(default_factory=Counter)
@@ -40,9 +40,9 @@ UNSEEN = "holds an object too small to see, or a doubtful label"
 OTHER = "another number of objects"
 
 
-def search(recipe: DotaRecipe, scene: Scene, rng: np.random.Generator) -> Pool:
+def search(recipe: DotaRecipe, scene: Scene, rng: np.random.Generator) -> FoundWindows:
     """Find windows for every count of the recipe."""
-    pool = Pool()
+    pool = FoundWindows()
     found: dict[int, list[Array]] = {count: [] for count in recipe.counts}
     shape = _Shapes(scene)
     for side in window_sides(recipe, scene, rng):
@@ -60,8 +60,11 @@ def search(recipe: DotaRecipe, scene: Scene, rng: np.random.Generator) -> Pool:
 
 
 def window_sides(recipe: DotaRecipe, scene: Scene, rng: np.random.Generator) -> list[int]:
-    """Sizes to try, in source pixels: from the smallest not blurred to the largest in which the
-    largest object can still be seen; closer together where they are small."""
+    """Return the sizes of windows to try, in source pixels, closer together where they are small.
+
+    They range from the smallest that is not blurred to the largest in which the largest object can
+    still be seen.
+    """
     least = -(-recipe.size // recipe.zoom)
     most = min(
         scene.width,
@@ -77,7 +80,7 @@ def window_sides(recipe: DotaRecipe, scene: Scene, rng: np.random.Generator) -> 
 
 
 def _by_count(recipe: DotaRecipe, scene: Scene, near: Array, windows: Array) -> dict[int, Array]:
-    """Windows that keep the rule, by the number of objects that then count."""
+    """Return the windows that satisfy the rule, by the number of objects that then count."""
     verdict = judge(recipe.cut, scene.polygons[near], scene.centres[near], windows)
     seen = scene.sizes[near][verdict.thing]  # of each pair
     side = (windows[:, 2] - windows[:, 0])[verdict.window]
@@ -132,13 +135,13 @@ class _Proposals:
         self.seen = scene.sizes * recipe.size >= recipe.smallest * side  # (n,)
 
     def _ranges_inside(self, boxes: Array) -> Array:
-        """First and last position (…, 4: x, y, x, y) at which a window holds each box."""
+        """Return first and last position (…, 4: x, y, x, y) at which a window holds each box."""
         first = np.ceil(boxes[..., 2:] + self.gap) - self.side
         last = np.floor(boxes[..., :2] - self.gap)
         return np.concatenate([first, last], -1).astype(np.int64)
 
     def _ranges_touched(self, boxes: Array) -> Array:
-        """First and last position (…, 4) at which a window overlaps each box."""
+        """Return first and last position (…, 4) at which a window overlaps each box."""
         first = np.floor(boxes[..., :2] - self.gap) - self.side + 1
         last = np.ceil(boxes[..., 2:] + self.gap) - 1
         return np.concatenate([first, last], -1).astype(np.int64)
@@ -159,8 +162,8 @@ class _Proposals:
             yield from self.tiles(x0, y0, x1, middle)
             yield from self.tiles(x0, middle + 1, x1, y1)
 
-    def at(self, tile: _Tile, rng: np.random.Generator, pool: Pool) -> Array:
-        """Positions (m, 2) in a tile that promise a wanted count."""
+    def at(self, tile: _Tile, rng: np.random.Generator, pool: FoundWindows) -> Array:
+        """Return positions (m, 2) in a tile that are likely to have a wanted count."""
         near = tile.near
         xs = self._stops(near, 0, tile.x0, tile.x1, rng)
         ys = self._stops(near, 1, tile.y0, tile.y1, rng)
@@ -184,7 +187,7 @@ class _Proposals:
     def _stops(
         self, near: Array, axis: int, low: int, high: int, rng: np.random.Generator
     ) -> Array:
-        """Where along an axis anything changes, and a random place between each two."""
+        """Return where along an axis anything changes, and a random place between each two."""
         inside, touched = self.entered[near], self.touched[near]
         edges = [
             inside[:, axis],
@@ -198,7 +201,7 @@ class _Proposals:
 
 
 def _coverage(xs: Array, ys: Array, ranges: Array) -> Array:
-    """How many of the rectangles (n, 4: first x, first y, last x, last y) cover each position."""
+    """Return how many rectangles (n, 4: first x, first y, last x, last y) cover each position."""
     ranges = ranges[(ranges[:, 0] <= ranges[:, 2]) & (ranges[:, 1] <= ranges[:, 3])]
     table = np.zeros((len(ys) + 1, len(xs) + 1), np.int32)
     if not len(ranges):
@@ -216,7 +219,7 @@ def _coverage(xs: Array, ys: Array, ranges: Array) -> Array:
 def _sample(
     inside: Array, counts: tuple[int, ...], rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """Rows and columns of some positions of each wanted count."""
+    """Return rows and columns of some positions of each wanted count."""
     flat = inside.reshape(-1)
     taken: list[Array] = [np.empty(0, np.int64)]
     for count in counts:

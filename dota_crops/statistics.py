@@ -4,21 +4,21 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from dota_crops.cut_rule import judge
 from dota_crops.plan import Plan, Yield
-from dota_crops.rule import judge
 from ivl_shards.format.schema import Array
 
 _PERCENTILES = (0, 5, 25, 50, 75, 95, 100)
 
 
 def report(plan: Plan) -> str:
-    """All tables of a plan."""
+    """Return all tables of a plan."""
     parts = (_counts(plan), _sizes(plan), _images(plan), _rejected(plan))
     return "\n\n".join("\n".join(part) for part in parts)
 
 
 def shortages(plan: Plan) -> list[str]:
-    """One line for each count of which there are fewer crops than asked for, and why."""
+    """Return a line for each count that has fewer crops than asked for, with the reason."""
     return [
         f"{count} objects: {of_count.given:,} crops instead of {of_count.asked:,}: {_why(of_count)}"
         for count, of_count in plan.yields.items()
@@ -45,7 +45,7 @@ def _counts(plan: Plan) -> Iterator[str]:
 
 
 def _sizes(plan: Plan) -> Iterator[str]:
-    """Percentiles of what the crops hold."""
+    """Return percentiles of the sizes of objects and windows."""
     recipe = plan.recipe
     sides = np.array([crop.window[2] - crop.window[0] for crop in plan.crops])
     things = []

@@ -22,7 +22,7 @@ import torch
 
 from benchmark.data.batches import make_batch
 from benchmark.data.datasets import DataFolder
-from benchmark.evaluation.scores import evaluate
+from benchmark.evaluation.evaluate import evaluate
 from benchmark.models.build import build_model
 from benchmark.models.photo_counter import PhotoCounter
 from benchmark.registry import find_training

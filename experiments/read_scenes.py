@@ -26,8 +26,7 @@ from benchmark.reading.photographs import read_photograph
 from benchmark.registry import find_task
 from benchmark.tasks.icdar_blocks import find_scenes
 from icdar_blocks import group
-from icdar_blocks.picture import read_picture
-from icdar_blocks.scenes import Scene, read_split
+from icdar_blocks.scenes import Scene, read_picture, read_split
 from ivl_shards import UserError
 from ivl_shards.generation.recipe import require
 from ivl_shards.options import run

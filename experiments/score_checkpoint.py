@@ -14,7 +14,7 @@ import click
 import numpy as np
 import torch
 
-from benchmark.evaluation.scores import Evaluation, evaluate
+from benchmark.evaluation.evaluate import Evaluation, evaluate
 from benchmark.files import read_json
 from benchmark.models.build import build_model
 from benchmark.registry import find_task

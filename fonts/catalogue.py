@@ -21,29 +21,29 @@ _MOST_BYTES = 20_000_000
 
 @dataclass(frozen=True)
 class Installed:
-    """What the index says of one installed face."""
+    """The entry of one installed face in the index."""
 
     sha256: str
-    """Of the pinned original."""
+    """Checksum of the pinned original."""
     ttf_sha256: str
-    """Of the file in the folder, the original without compression."""
+    """Checksum of the file in the folder, which is the original without compression."""
     ttf_bytes: int
     characters: str
-    """What the face really draws."""
+    """Characters that the face really draws."""
 
 
 def font_path(folder: Path, entry: Entry) -> Path:
-    """Where the font of an entry is."""
+    """Return the path of an entry's font."""
     return folder / f"{entry.id}.ttf"
 
 
 def licence_path(folder: Path, entry: Entry) -> Path:
-    """Where the licence text of an entry is."""
+    """Return the path of an entry's licence text."""
     return folder / f"{entry.id}.LICENSE.txt"
 
 
 def is_catalogue(folder: Path) -> bool:
-    """Whether `ivl-fonts install` has put anything there."""
+    """Tell whether `ivl-fonts install` has put anything there."""
     return (folder / INDEX).is_file()
 
 
@@ -97,7 +97,7 @@ def _to_json(value: Any) -> bytes:
 
 
 def is_installed(folder: Path, entry: Entry, index: Mapping[str, Installed]) -> bool:
-    """Whether a face is indexed, pinned to the same content, and there to the last bit."""
+    """Tell whether a face is indexed, pinned to the same content, and there to the last bit."""
     row = index.get(entry.id)
     if row is None or row.sha256 != entry.sha256:
         return False

@@ -32,7 +32,7 @@ _FOLDER = click.Path(path_type=Path)
 @click.group(epilog="Example: ivl-fonts check ~/my-fonts")
 @version_option()
 def cli() -> None:
-    """The fonts that texts are drawn with."""
+    """Install, list and preview the fonts that texts are drawn with."""
     logging.basicConfig(format="ivl-fonts: %(message)s", level=logging.WARNING)
 
 
@@ -60,7 +60,7 @@ def install_command(folder: Path | None, quiet: bool) -> None:
 
 @cli.command("list", epilog="Example: ivl-fonts list --json")
 @click.argument("folder", type=_FOLDER, required=False)
-@click.option("--json", "as_json", is_flag=True, help="All fields, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print all fields as JSON.")
 def list_command(folder: Path | None, as_json: bool) -> None:
     """List the faces of a FOLDER, or those that are used by default."""
     faces = load(folder)
@@ -76,7 +76,7 @@ def list_command(folder: Path | None, as_json: bool) -> None:
 
 @cli.command(epilog="Example: ivl-fonts check ~/my-fonts")
 @click.argument("folder", type=_FOLDER)
-@click.option("--json", "as_json", is_flag=True, help="The verdicts, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
 def check(folder: Path, as_json: bool) -> None:
     """Screen the fonts of a FOLDER: coverage, empty boxes, rendering, legibility, duplicates.
 
@@ -165,5 +165,5 @@ def _tally(values: Iterable[str]) -> str:
 
 
 def main() -> None:
-    """Entry point of `ivl-fonts`."""
+    """Run `ivl-fonts`."""
     run(cli, "ivl-fonts")

@@ -23,17 +23,17 @@ class Face:
     caps_only: bool
     """Lower case is missing or looks like upper case: draw, and label, capitals."""
     characters: frozenset[str]
-    """What it really draws: with ink, and not as the box for missing characters."""
+    """Characters that it really draws: with ink, and not as the box for missing ones."""
     sha256: str
-    """Of the content; of the pinned original for a face of the catalogue."""
+    """Checksum of the content; for a face of the catalogue, of the pinned original."""
 
     def covers(self, text: str) -> bool:
-        """Whether every character of a text is drawn; spaces need no ink."""
+        """Tell whether every character of a text is drawn; spaces need no ink."""
         return self.characters.issuperset(text.replace(" ", ""))
 
 
 def fingerprint(faces: Iterable[Face]) -> str:
-    """A sha256 over the content of the faces in their order, for a recipe to hold.
+    """Return a sha256 over the content of the faces in their order, for a recipe to hold.
 
     It does not depend on where the files are. The id is part of it because samples are
     labelled with it.

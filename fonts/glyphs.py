@@ -30,14 +30,14 @@ class Glyphs:
         self._box = self._draw(_MISSING)
 
     def ink(self, character: str) -> Mask | None:
-        """The character's pixels; None if it comes out blank or as the box for the missing."""
+        """Return the character's pixels; None if it is blank or the box for missing characters."""
         core = self._draw(character)
         if core is None or self._is_box(core):
             return None
         return np.frombuffer(bytes(core), np.uint8).reshape(core.size[::-1])
 
     def drawn(self, characters: Iterable[str]) -> frozenset[str]:
-        """Those of the characters that come out with ink of their own."""
+        """Return those of the characters that come out with ink of their own."""
         cores = ((c, self._draw(c)) for c in characters)
         return frozenset(c for c, core in cores if core is not None and not self._is_box(core))
 
@@ -46,7 +46,7 @@ class Glyphs:
         return box is not None and core.size == box.size and bytes(core) == bytes(box)
 
     def _draw(self, character: str) -> Any:
-        """Pillow's bare image of a character's ink, without margins; None if it has none."""
+        """Return Pillow's bare image of a character's ink, without margins; None if it has none."""
         try:
             core = self.font.getmask(character, mode="L")
         # A damaged glyph, or one of absurd size.
@@ -57,6 +57,6 @@ class Glyphs:
 
 
 def normalised(mask: Mask, side: int) -> NDArray[np.bool_]:
-    """Ink stretched to a square, to compare shapes whatever their size."""
+    """Stretch ink to a square, to compare shapes whatever their size."""
     square = Image.fromarray(mask).resize((side, side), Image.Resampling.BOX)
     return np.asarray(square) >= 96  # (side, side)

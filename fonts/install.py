@@ -41,7 +41,7 @@ from ivl_shards.errors import Damage, Stopped, UserError
 _BATCH = 48
 # Clients at a time: while one's tarballs are unpacked the others download.
 _CLIENTS = 3
-# Calls without any result, one after the other, after which there is no registry to be reached.
+# Calls without any result, one after the other, after which the registry counts as unreachable.
 _IN_VAIN = 3
 _INCOMING = ".incoming-"
 _LICENCE = "LICENSE"
@@ -55,18 +55,18 @@ Report = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an installation did."""
+    """The result of an installation."""
 
     folder: Path
     faces: int
-    """In the catalogue now."""
+    """Number of faces in the catalogue now."""
     added: int
 
 
 def install(
     folder: Path, manifest: Sequence[Entry] | None = None, report: Report = lambda faces: None
 ) -> Outcome:
-    """Bring a folder to the whole catalogue.
+    """Install the whole catalogue into a folder.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def _unpack_all(
 def _packed(
     folder: Path, client: str, entries: Sequence[Entry], size: int
 ) -> Generator[tuple[Sequence[Entry], Path, str]]:
-    """Batches as they arrive: the entries, the folder of their tarballs, npm's complaint."""
+    """Yield batches as they arrive: the entries, the folder of their tarballs, npm's error."""
     batches = iter([entries[i : i + size] for i in range(0, len(entries), size)])
     number = 0
     running: list[tuple[Sequence[Entry], Packing]] = []
@@ -159,7 +159,7 @@ def _packed(
 
 def _unpack(folder: Path, entry: Entry, tarball: Path) -> Installed:
     """Take a face and its licence out of a tarball, check both, and put them in their place."""
-    found = _read_package(tarball, entry)
+    found = read_package(tarball, entry)
     font = _checked(found, entry, entry.file, entry.sha256)
     licence = _checked(found, entry, _LICENCE, entry.licence_sha256)
     try:
@@ -181,7 +181,7 @@ def _unpack(folder: Path, entry: Entry, tarball: Path) -> Installed:
     )
 
 
-def _read_package(tarball: Path, entry: Entry) -> dict[str, bytes]:
+def read_package(tarball: Path, entry: Entry) -> dict[str, bytes]:
     """Return the font and the licence of a package, by their names in it.
 
     Everything is bounded before it is read: the unpacked archive, its members, and each of them.
@@ -235,7 +235,7 @@ def _index(folder: Path) -> dict[str, Installed]:
 
 
 def _is_right(folder: Path, entry: Entry, index: dict[str, Installed]) -> bool:
-    """Whether a face is there, to the last bit, with its licence."""
+    """Tell whether a face is there, to the last bit, with its licence."""
     if not is_installed(folder, entry, index):
         return False
     try:

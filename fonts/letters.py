@@ -1,4 +1,4 @@
-"""Letters: what letters usually look like, to tell a face that can be read from one that cannot.
+"""Letters: typical shapes of letters, to tell readable faces from others.
 
 `letters.png`, which comes with the package, holds eight typical shapes of each letter: the
 clusters of that letter over the faces of the catalogue. `python -m fonts.letters` makes it again
@@ -28,14 +28,14 @@ _LEAST, _LEAST_OF_CASE = 7, 2
 
 
 def shapes_of(inks: list[Mask | None]) -> Shapes:
-    """The shapes of characters; a missing one is blank. Returns (N, 72)."""
+    """Return the shapes of characters, (N, 72); a missing one is blank."""
     blank = np.zeros((SIDE, SIDE), bool)
     squares = [blank if ink is None else normalised(ink, SIDE) for ink in inks]
     return np.packbits(np.array(squares).reshape(len(inks), -1), axis=1)
 
 
 def distances(some: Shapes, others: Shapes) -> NDArray[np.int64]:
-    """Pixels in which shapes differ: (N, 72) and (M, 72) give (N, M)."""
+    """Return the number of pixels in which shapes differ: (N, 72) and (M, 72) give (N, M)."""
     pixels: NDArray[np.int64] = np.bitwise_count(some[:, None] ^ others[None]).sum(
         -1, dtype=np.int64
     )
@@ -43,7 +43,7 @@ def distances(some: Shapes, others: Shapes) -> NDArray[np.int64]:
 
 
 def readable(shapes: Shapes, caps_only: bool) -> bool:
-    """Whether enough of the 52 letters look like themselves.
+    """Tell whether enough of the 52 letters look like themselves.
 
     Blocks, barcodes and symbols hit their letter by chance, 2 times in 52; the wildest script
     of the catalogue 8 times, and a plain face 48 times. So the bar is low, but both cases must
@@ -57,7 +57,7 @@ def readable(shapes: Shapes, caps_only: bool) -> bool:
 
 
 def _hits(shapes: Shapes) -> NDArray[np.bool_]:
-    """For each letter whether the typical shape nearest to it is one of it, in either case."""
+    """Tell for each letter whether the typical shape nearest to it is one of it, in either case."""
     # Not `@`: waking BLAS's threads takes longer than this product.
     nearest = np.einsum("ik,jk->ij", _soft(shapes), _typical()).argmax(1) // _PER_LETTER
     return np.array(
@@ -66,7 +66,7 @@ def _hits(shapes: Shapes) -> NDArray[np.bool_]:
 
 
 def _soft(shapes: Shapes) -> NDArray[np.float64]:
-    """Shapes out of focus, so that thin, bold and broken strokes agree: (N, 72) gives (N, 144)."""
+    """Blur shapes, so that thin, bold and broken strokes agree: (N, 72) gives (N, 144)."""
     squares = np.unpackbits(shapes, axis=1).reshape(-1, SIDE, SIDE) * np.uint8(255)
     soft = np.array([cv2.GaussianBlur(square, (0, 0), 1.5)[1::2, 1::2] for square in squares])
     vectors = soft.reshape(len(squares), -1).astype(np.float64)

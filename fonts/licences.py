@@ -17,13 +17,13 @@ _OTHER = "under words of its own"
 
 
 def tally(faces: Iterable[Face]) -> str:
-    """How many faces have which licence, the most frequent first: `16 Apache-2.0, 4 OFL-1.1`."""
+    """Return how many faces have which licence: `16 Apache-2.0, 4 OFL-1.1`."""
     found = Counter(short_licence(face.licence) for face in faces)
     return ", ".join(f"{count:,} {name}" for name, count in found.most_common())
 
 
 def short_licence(words: str) -> str:
-    """The SPDX name of a licence where its words tell.
+    """Return the SPDX name of a licence if its text names one.
 
     >>> short_licence("Licensed under the Apache License, Version 2.0")
     'Apache-2.0'

@@ -10,7 +10,7 @@ _FILE = Path(__file__).with_name("manifest.json")
 
 @dataclass(frozen=True)
 class Entry:
-    """One face of the catalogue, and how to make sure that it is the right one."""
+    """One face of the catalogue, with the checksums that identify it."""
 
     id: str
     family: str
@@ -22,7 +22,7 @@ class Entry:
     file: str
     """The font inside the package."""
     sha256: str
-    """Of that file; it names the face's content for good."""
+    """Checksum of that file, which identifies the face's content."""
     bytes: int
     licence: str
     """SPDX name."""
@@ -35,7 +35,7 @@ class Entry:
 
     @property
     def spec(self) -> str:
-        """What the npm client calls it."""
+        """The package and version, as npm spells them."""
         return f"{self.package}@{self.version}"
 
     @property
@@ -45,14 +45,14 @@ class Entry:
 
 
 def read_manifest(path: Path = _FILE) -> tuple[Entry, ...]:
-    """The entries of a manifest, sorted by id."""
+    """Return the entries of a manifest, sorted by id."""
     entries = [Entry(**fields) for fields in json.loads(path.read_text("utf-8"))]
     return tuple(sorted(entries, key=lambda entry: entry.id))
 
 
 @cache
 def catalogue_manifest() -> tuple[Entry, ...]:
-    """The catalogue's manifest.
+    """Return the catalogue's manifest.
 
     >>> len(catalogue_manifest())
     1257

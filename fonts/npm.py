@@ -1,4 +1,4 @@
-"""npm: packages by name and version, from whatever registry the client is set to."""
+"""npm: fetch packages by name and version, from the registry that the client is configured for."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from ivl_shards.errors import UserError
 
 
 def find_client() -> str:
-    """The npm client: the one on the path, or the one installed beside this Python."""
+    """Return the npm client: the one on the path, or the one installed beside this Python."""
     beside = Path(sys.executable).parent
     found = shutil.which("npm") or shutil.which("npm", path=str(beside))
     if found is None:
@@ -53,7 +53,7 @@ class Packing:
             )
 
     def wait(self) -> str:
-        """Wait for the end. What npm complained of, in one line; empty if all went well."""
+        """Wait for the end; return npm's error in one line, empty if all went well."""
         if self._process.wait() == 0:
             return ""
         log = (self.folder / "npm.log").read_text("utf-8", errors="replace")
@@ -68,7 +68,7 @@ class Packing:
 
 
 def _complaint(log: str) -> str:
-    """The gist of npm's error output, without its prefixes."""
+    """Return the gist of npm's error output, without its prefixes."""
     prefixes = ("npm error", "npm ERR!")
     lines = [line for line in log.splitlines() if line.startswith(prefixes)]
     gist = (line[len("npm error") :].strip() for line in lines)

@@ -42,7 +42,7 @@ logging.getLogger("fontTools").setLevel(logging.ERROR)
 
 @dataclass(frozen=True)
 class Names:
-    """What a font file says of itself."""
+    """The names and characters in a font file."""
 
     name: str
     """PostScript name: the same for one face in two formats."""
@@ -63,7 +63,7 @@ def read_font(path: Path) -> bytes:
 
 
 def is_compressed(content: bytes) -> bool:
-    """Whether a font file is of the formats WOFF or WOFF2."""
+    """Tell whether a font file is of the formats WOFF or WOFF2."""
     return content[:4] in (b"wOFF", b"wOF2")
 
 
@@ -73,7 +73,7 @@ def _unpacked_bytes(content: bytes) -> int:
     Stops soon after `MOST_BYTES`: a few bytes may unpack to gigabytes.
     """
     if content[:4] == b"wOF2":
-        start, (packed,) = _woff2_start(content), struct.unpack_from(">L", content, 20)
+        start, (packed,) = woff2_start(content), struct.unpack_from(">L", content, 20)
         return _brotli_bytes(content[start : start + packed])
     if content[:4] != b"wOFF":
         return 0
@@ -87,7 +87,7 @@ def _unpacked_bytes(content: bytes) -> int:
     return total
 
 
-def _woff2_start(content: bytes) -> int:
+def woff2_start(content: bytes) -> int:
     """Return where the compressed stream of a WOFF2 file begins: behind its list of tables."""
     (tables,) = struct.unpack_from(">H", content, 12)
     place = 48
@@ -127,7 +127,7 @@ def faces_in(path: Path) -> int:
 
 
 def read_names(path: Path, index: int) -> Names:
-    """Names and mapped characters of a face. Raises one of `BROKEN` for a broken file."""
+    """Return names and mapped characters of a face; raise one of `BROKEN` for a broken file."""
     with TTFont(path, fontNumber=index, lazy=True) as font:
         return _names(font, path.stem)
 
@@ -148,7 +148,7 @@ def _names(font: Any, fallback: str) -> Names:
 
 
 def to_ttf(woff2: bytes) -> bytes:
-    """The same font without compression: it opens ten times as fast, and in any library.
+    """Return the font without compression: it opens ten times as fast, and in any library.
 
     Equal input gives equal output for one version of fontTools: no time stamp is renewed and
     nothing is recomputed.

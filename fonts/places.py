@@ -14,13 +14,13 @@ SEAL_BYTES = 64
 
 
 def catalogue_folder() -> Path:
-    """The folder of the installed catalogue: `$IVL_FONTS`, or the user's data folder."""
+    """Return the folder of the installed catalogue: `$IVL_FONTS`, or the user's data folder."""
     chosen = os.environ.get("IVL_FONTS")
     return Path(chosen).expanduser() if chosen else _xdg("XDG_DATA_HOME", ".local/share") / "fonts"
 
 
 def cache_folder() -> Path:
-    """The folder for what can be computed again: the lexicon, verdicts on fonts, outlines."""
+    """Return the folder for what can be computed again: lexicon, verdicts on fonts, outlines."""
     return _xdg("XDG_CACHE_HOME", ".cache")
 
 

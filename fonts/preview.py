@@ -1,4 +1,4 @@
-"""Preview: a sheet on which every face shows itself."""
+"""Preview: a contact sheet of faces."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ MOST = 2000
 
 
 def make_sheet(faces: Sequence[Face], columns: int = 5) -> Image.Image:
-    """All faces in rows, each with its id below its text."""
+    """Draw all faces in rows, each with its id below its text."""
     width, height = _CELL
     rows = -(-len(faces) // columns)
     sheet = Image.new("L", (width * columns, height * rows), 255)
@@ -41,7 +41,7 @@ def _cell(face: Face) -> Image.Image:
 
 
 def _fitting(face: Face, text: str, room: tuple[int, int]) -> ImageFont.FreeTypeFont:
-    """The face at the largest size at which the text fits."""
+    """Return the face at the largest size at which the text fits."""
     size = 40
     while True:
         font = ImageFont.truetype(face.path, size, index=face.index)
@@ -52,7 +52,7 @@ def _fitting(face: Face, text: str, room: tuple[int, int]) -> ImageFont.FreeType
 
 
 def write_sheet(faces: Sequence[Face], path: Path) -> int:
-    """Write a sheet of evenly chosen faces, as many as a sheet holds; how many they are."""
+    """Write a sheet of evenly chosen faces, as many as a sheet holds; return their number."""
     step = -(-len(faces) // MOST)
     shown = faces[::step]
     try:

@@ -34,7 +34,7 @@ _CAPS = 0.16
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found out about one face of a folder."""
+    """The result of screening one face of a folder."""
 
     id: str
     index: int
@@ -105,7 +105,7 @@ def _file(verdict: Verdict) -> str:
 
 
 def _judge_file(name: str, path: Path) -> list[Verdict]:
-    """The verdicts on the faces of a file, from the cache if its content was seen before."""
+    """Return the verdicts on the faces of a file, from the cache if its content was seen before."""
     fault = _name_fault(name)
     if fault:
         return [Verdict(fault[0], 0, fault[1])]
@@ -219,7 +219,7 @@ def _reason(
 
 
 def _is_caps_only(drawn: frozenset[str], shapes: Shapes) -> bool:
-    """Whether lower case is missing, or looks like upper case (as in small capitals)."""
+    """Tell whether lower case is missing, or looks like upper case (as in small capitals)."""
     if drawn.isdisjoint(ascii_lowercase):
         return True
     lower, upper = (
@@ -231,7 +231,7 @@ def _is_caps_only(drawn: frozenset[str], shapes: Shapes) -> bool:
 
 
 def _without_duplicates(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """The verdicts, with a reason on each face that looks like one before it."""
+    """Return the verdicts, with a reason on each face that looks like one before it."""
     kept: list[Verdict] = []
     matrix = np.zeros((len(verdicts), len(ascii_letters) * SIDE * SIDE // 64), np.uint64)
     judged = []

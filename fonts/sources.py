@@ -34,7 +34,7 @@ _PACKAGES = {
 
 
 def load(source: Path | str | None = None) -> tuple[Face, ...]:
-    """The faces of a source, sorted by id.
+    """Return the faces of a source, sorted by id.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def load(source: Path | str | None = None) -> tuple[Face, ...]:
 
 
 def usable(screening: Screening) -> tuple[Face, ...]:
-    """The faces of a screening; an error if there are none."""
+    """Return the faces of a screening; an error if there are none."""
     if not screening.faces:
         count = len(screening.verdicts)
         why = f"none of its {count} fonts can be used" if count else "has no fonts"
@@ -68,7 +68,7 @@ def usable(screening: Screening) -> tuple[Face, ...]:
 
 @cache
 def default_faces() -> tuple[Face, ...]:
-    """The installed catalogue; without it, faces that come with Python packages.
+    """Return the installed catalogue; without it, faces that come with Python packages.
 
     The log says once which of the two is missing.
     """
@@ -86,7 +86,7 @@ def default_faces() -> tuple[Face, ...]:
 
 
 def packaged_faces() -> tuple[Face, ...]:
-    """The faces of installed Python packages."""
+    """Return the faces of installed Python packages."""
     faces: list[Face] = []
     for package, pattern in _PACKAGES.items():
         spec = find_spec(package)

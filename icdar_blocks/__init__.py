@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import ivl_shards
-from icdar_blocks.about import LICENCE, NAME, about
+from icdar_blocks.card import LICENCE, NAME, metadata
 from icdar_blocks.extract import schema, size, start
 from icdar_blocks.grouping import group, lines_to_blocks, words_to_lines
 from icdar_blocks.plan import Grouped, Plan, group_split, plan_dataset
@@ -27,7 +27,7 @@ ICDAR = Generator(
     schema=schema,
     size=size,
     start=start,
-    about=about,
+    metadata=metadata,
 )
 
 __all__ = [
@@ -51,5 +51,5 @@ __all__ = [
 
 
 def generate(plan: Plan, out: Path | str, **options: Any) -> Made:
-    """Make the dataset; `ivl_shards.generate` has the options (workers, dask, overwrite …)."""
+    """Generate a dataset; for the options (workers, dask, …) see `ivl_shards.generate`."""
     return ivl_shards.generate(ICDAR, plan.recipe, out, source=plan.source, **options)

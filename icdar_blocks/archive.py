@@ -61,7 +61,7 @@ class Archive:
             raise UserError(f"{self.path}: not a readable zip file: {_line(error)}") from None
 
     def where(self, name: str) -> str:
-        """A file's full name, for complaints."""
+        """Return a file's full name, for error messages."""
         return f"{self.path / self.names[name]}"
 
     def read(self, name: str, most: int = MOST_BYTES) -> bytes:
@@ -86,7 +86,7 @@ def _line(error: Exception) -> str:
 
 
 def find_archive(root: Path, name: str) -> Archive | None:
-    """The folder `root/name`, or else the file `root/name.zip`, or None."""
+    """Return the folder `root/name`, or else the file `root/name.zip`, or None."""
     if (root / name).is_dir():
         return Archive(root / name)
     packed = root / f"{name}.zip"

@@ -17,16 +17,17 @@ from icdar_blocks.grouping import group
 from icdar_blocks.page import write_page
 from icdar_blocks.plan import Grouped, group_split, plan_dataset
 from icdar_blocks.recipe import IcdarRecipe
-from icdar_blocks.rule import RULES, Rule, choose
+from icdar_blocks.rule import RULES, choose
 from icdar_blocks.scenes import SPLITS
 from icdar_blocks.sheet import write_sheets
 from icdar_blocks.table import format_table
 from icdar_blocks.truth import MOST_BYTES, parse_boxes
 from icdar_blocks.words import Block
 from ivl_shards import UserError, open_dataset
+from ivl_shards.generation.knobs import knob_options, take_knobs
 from ivl_shards.generation.layout import check_target
 from ivl_shards.generation.recipe import require
-from ivl_shards.options import Size, generate_and_report, making_options, run, version_option
+from ivl_shards.options import generate_and_report, making_options, run, version_option
 
 _PATH = click.Path(path_type=Path)
 
@@ -39,7 +40,7 @@ _PATH = click.Path(path_type=Path)
     type=click.Choice(list(SPLITS)),
     default="test",
     show_default=True,
-    help="ICDAR's own.",
+    help="Split of ICDAR 2013.",
 )
 @click.option(
     "--rule",
@@ -64,33 +65,7 @@ _PATH = click.Path(path_type=Path)
     type=_PATH,
     help="Also write a contact sheet (PNG) of the blocks of two and more lines.",
 )
-@click.option(
-    "--margin",
-    type=float,
-    default=IcdarRecipe.margin,
-    show_default=True,
-    help="Space around a block, times the mean height of its lines.",
-)
-@click.option(
-    "--longest",
-    type=int,
-    default=IcdarRecipe.longest,
-    show_default=True,
-    help="Shrink blocks with a longer side, in pixels.",
-)
-@click.option(
-    "--canvas",
-    type=Size(),
-    metavar="WIDTHxHEIGHT",
-    help="Fit all blocks into images of this size.",
-)
-@click.option(
-    "--quality",
-    type=int,
-    default=IcdarRecipe.quality,
-    show_default=True,
-    help="Of the JPEG images.",
-)
+@knob_options(IcdarRecipe)
 @making_options()
 @version_option()
 def cli(
@@ -104,25 +79,22 @@ def cli(
     page: Path | None,
     sheet: Path | None,
     quiet: bool,
-    margin: float,
-    longest: int,
-    canvas: tuple[int, int] | None,
-    quality: int,
     dense_memory: bool,
     **options: Any,
 ) -> None:
-    """Cut the text blocks out of the scenes of ICDAR 2013.
+    """Cut text blocks out of the scenes of ICDAR 2013.
 
-    Without OUT it only counts them, for which the ground truth is enough.
+    Without OUT it only counts them, which needs the ground truth alone.
     """
     rule = choose(RULES[rule_name], choices)
+    knobs = take_knobs(IcdarRecipe, options)
     require((root is None) != (words is None), "give either --root or --words")
     if words is not None:
         require(only_group and out is None, "--words goes with --group, and writes no dataset")
         click.echo(_to_json(_describe(group(parse_boxes(_read(words), str(words)), rule))))
         return
     assert root is not None
-    require(not (only_group and out), "--group writes no dataset: leave OUT away")
+    require(not (only_group and out), "--group writes no dataset: give no OUT")
     require(sheet is None or out is not None, "--sheet shows a dataset: give OUT")
     grouped = group_split(root, split, rule)
     if only_group:
@@ -131,24 +103,18 @@ def cli(
         return
     if out is not None:
         check_target(out.absolute())
-        plan = plan_dataset(
-            grouped,
-            dense_memory=dense_memory,
-            margin=margin,
-            longest=longest,
-            quality=quality,
-            canvas=canvas and canvas[::-1],
-        )
+        plan = plan_dataset(grouped, dense_memory=dense_memory, **knobs)
         generate_and_report(ICDAR, plan.recipe, out, quiet=quiet, source=plan.source, **options)
     if not quiet:
-        click.echo(_report(grouped, rule if choices else rule_name))
+        click.echo(_report(grouped, " ".join([rule_name, *choices])))
     if page is not None:
         _write(page, lambda: write_page(grouped, page))
     if sheet is not None and out is not None:
         _write(sheet, lambda: write_sheets(open_dataset(out), sheet))
 
 
-def _report(grouped: Grouped, rule: Rule | str) -> str:
+def _report(grouped: Grouped, rule: str) -> str:
+    """Return the table of a split, and what is missing from it."""
     split, table = grouped.split, grouped.table
     many_words = sum(len(scene.words) for scene in split.scenes)
     of = "" if split.name == "test" else "; the paper's table is of the test split"
@@ -173,7 +139,7 @@ def _report(grouped: Grouped, rule: Rule | str) -> str:
 
 
 def _describe(blocks: list[Block] | tuple[Block, ...]) -> dict[str, Any]:
-    """Blocks, their lines and words as JSON has them."""
+    """Return blocks, their lines and words as plain values for JSON."""
     return {
         "blocks": [
             {
@@ -212,5 +178,5 @@ def _write(path: Path, write: Callable[[], object]) -> None:
 
 
 def main() -> None:
-    """Entry point of `icdar-blocks`."""
+    """Run `icdar-blocks`."""
     run(cli, "icdar-blocks")

@@ -30,13 +30,13 @@ class Crop:
         return self.inner[1] / (x1 - x0), self.inner[0] / (y1 - y0)
 
     def place(self, box: Box) -> Window:
-        """A box of the scene in the image: rounded outwards, cut at the edge, never empty."""
+        """Return a box of the scene in the image: rounded outwards, cut off, never empty."""
         horizontal = _span(box[0::2], self.window[0], self.scale[0], self.offset[0], self.inner[1])
         vertical = _span(box[1::2], self.window[1], self.scale[1], self.offset[1], self.inner[0])
         return horizontal[0], vertical[0], horizontal[1], vertical[1]
 
     def cut(self, scene: Array) -> Array:
-        """The image, (height, width, 3)."""
+        """Cut the image, (height, width, 3), out of a scene."""
         x0, y0, x1, y1 = self.window
         pixels = scene[y0:y1, x0:x1]
         if self.inner != pixels.shape[:2]:
@@ -45,13 +45,13 @@ class Crop:
             pixels = cv2.resize(pixels, self.inner[::-1], interpolation=how)
         (left, top), (height, width) = self.offset, self.size
         below, right = height - top - self.inner[0], width - left - self.inner[1]
-        # The edge's own colours go on: a frame of one colour would be an edge to be learnt.
+        # The colours of the edge are repeated: a model could learn the edge of a plain frame.
         grown = cv2.copyMakeBorder(pixels, top, below, left, right, cv2.BORDER_REPLICATE)
         return np.asarray(grown)
 
 
 def find_window(block: Block, margin: float, size: tuple[int, int]) -> Window:
-    """The block with its margin, cut off at the edges of a scene of that (height, width)."""
+    """Return the block with its margin, cut off at the edges of a scene of (height, width)."""
     x0, y0, x1, y1 = block.box
     heights = [line.box[3] - line.box[1] for line in block]
     rim = margin * sum(heights) / len(heights)
@@ -61,7 +61,7 @@ def find_window(block: Block, margin: float, size: tuple[int, int]) -> Window:
 
 
 def plan_crop(window: Window, longest: int, canvas: tuple[int, int] | None) -> Crop:
-    """How a window becomes an image: as it is, shrunk to `longest`, or fit into the canvas."""
+    """Plan how a window becomes an image: as it is, shrunk to `longest`, or fit on the canvas."""
     x0, y0, x1, y1 = window
     height, width = y1 - y0, x1 - x0
     if canvas is None:

@@ -8,9 +8,9 @@ import cv2
 import numpy as np
 
 from icdar_blocks.archive import Archive
-from icdar_blocks.picture import read_picture
-from icdar_blocks.plan import Cut, Source
+from icdar_blocks.plan import Cut, PlannedBlocks
 from icdar_blocks.recipe import IcdarRecipe
+from icdar_blocks.scenes import read_picture
 from icdar_blocks.table import counted_lines
 from ivl_shards import DEFLATE, ENCODED, Field, Sample, Schema
 from ivl_shards.format.memory import step_dtype, step_map
@@ -18,7 +18,7 @@ from ivl_shards.format.schema import Array
 
 
 def schema(recipe: IcdarRecipe) -> Schema:
-    """The fields of a dataset; lengths are padded to the longest that occurs."""
+    """Return the fields of a dataset; lengths are padded to the longest that occurs."""
     lines, words = max(recipe.counts), recipe.most_words
     by_line: Any = {"counted_by": "line_count"}
     by_word: Any = {"counted_by": "word_count"}
@@ -99,12 +99,12 @@ def schema(recipe: IcdarRecipe) -> Schema:
 
 
 def size(recipe: IcdarRecipe) -> tuple[int, int]:
-    """Height and width of the largest image."""
+    """Return height and width of the largest image."""
     return recipe.largest
 
 
-def start(recipe: IcdarRecipe, source: Source) -> Callable[[int], Sample]:
-    """The function from a row of the dataset to its sample."""
+def start(recipe: IcdarRecipe, source: PlannedBlocks) -> Callable[[int], Sample]:
+    """Return the function from a row of the dataset to its sample."""
     images = Archive(source.images)
 
     @lru_cache(maxsize=1)  # the blocks of a scene follow each other
@@ -119,16 +119,15 @@ def start(recipe: IcdarRecipe, source: Source) -> Callable[[int], Sample]:
 
 
 def make_sample(recipe: IcdarRecipe, cut: Cut, scene: Array) -> Sample:
-    """One block out of the pixels of its scene."""
+    """Cut one block out of the pixels of its scene."""
     pixels = cut.crop.cut(scene)
     line_boxes = [cut.crop.place(line.box) for line in cut.block]
     words = cut.block.words
-    steps = step_map(line_boxes, cut.crop.size)
     return Sample(
         {
             "image": encode(pixels, recipe.quality),
             "image_size": np.array(cut.crop.size, np.int32),
-            "steps": steps.astype(step_dtype(max(recipe.counts))),
+            "steps": step_map(line_boxes, cut.crop.size, max(recipe.counts)),
             "line_count": np.int32(len(line_boxes)),
             "line_box": np.array(line_boxes, np.int32),
             "line_text": _texts([line.text for line in cut.block], recipe.line_bytes),
@@ -148,7 +147,7 @@ def make_sample(recipe: IcdarRecipe, cut: Cut, scene: Array) -> Sample:
 
 
 def encode(pixels: Array, quality: int) -> Array:
-    """RGB pixels as the bytes of a JPEG file."""
+    """Encode RGB pixels as the bytes of a JPEG file."""
     ordered = cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR)
     _, data = cv2.imencode(".jpg", ordered, [cv2.IMWRITE_JPEG_QUALITY, quality])
     return np.asarray(data, np.uint8).reshape(-1)

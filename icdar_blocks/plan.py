@@ -1,4 +1,4 @@
-"""Plan: everything about a dataset that is known before its first image is cut."""
+"""Plan: which blocks a dataset consists of, before any picture is decoded."""
 
 import hashlib
 import json
@@ -9,10 +9,9 @@ from typing import Any
 
 from icdar_blocks.crop import Crop, find_window, plan_crop
 from icdar_blocks.grouping import group
-from icdar_blocks.picture import picture_size
 from icdar_blocks.recipe import IcdarRecipe
 from icdar_blocks.rule import PUBLISHED, Rule
-from icdar_blocks.scenes import Scene, Split, read_split
+from icdar_blocks.scenes import Scene, Split, picture_size, read_split
 from icdar_blocks.table import Table, counted_lines, make_table
 from icdar_blocks.words import Block
 from ivl_shards import UserError
@@ -24,7 +23,7 @@ _TEXT_STEP = 64
 
 @dataclass(frozen=True)
 class Cut:
-    """One sample to be: a block, the picture it is in, and its crop."""
+    """One planned sample: a block, the picture it is in, and its crop."""
 
     image: str
     block: Block
@@ -32,8 +31,8 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Source:
-    """What the workers need that is not in the recipe: where the pictures lie, and the cuts."""
+class PlannedBlocks:
+    """The blocks of a dataset by row, and the archive of pictures that they are cut from."""
 
     images: Path
     cuts: tuple[Cut, ...]
@@ -46,11 +45,11 @@ class Grouped:
     split: Split
     rule: Rule
     blocks: tuple[tuple[Block, ...], ...]
-    """Of each scene, in reading order."""
+    """The blocks of each scene, in reading order."""
 
     @property
     def table(self) -> Table:
-        """Blocks and words by number of lines, whether or not their picture is there."""
+        """Blocks and words by number of lines, including those without a picture."""
         return make_table((block for blocks in self.blocks for block in blocks), self.rule)
 
     @property
@@ -66,10 +65,10 @@ class Grouped:
 
 @dataclass(frozen=True)
 class Plan:
-    """A dataset to be made: its recipe, and what the workers are handed."""
+    """A planned dataset: its recipe, and what the workers need beside it."""
 
     recipe: IcdarRecipe
-    source: Source
+    source: PlannedBlocks
 
 
 def group_split(root: Path | str, split: str, rule: Rule = PUBLISHED) -> Grouped:
@@ -110,7 +109,7 @@ def plan_dataset(grouped: Grouped, **knobs: Any) -> Plan:
         line_bytes=_room(line.text for cut in cuts for line in cut.block),
         **knobs,
     )
-    return Plan(recipe, Source(images.path, tuple(cuts)))
+    return Plan(recipe, PlannedBlocks(images.path, tuple(cuts)))
 
 
 def _cuts(
@@ -126,7 +125,7 @@ def _cuts(
 
 
 def _check_inside(scene: Scene, block: Block, size: tuple[int, int]) -> None:
-    """Every word must show at least in part; boxes over the edge are cut there."""
+    """Check that every word shows at least in part; boxes over the edge are cut there."""
     for word in block.words:
         require(
             word.x0 < size[1] and word.y0 < size[0] and word.x1 > 0 and word.y1 > 0,
@@ -136,7 +135,7 @@ def _check_inside(scene: Scene, block: Block, size: tuple[int, int]) -> None:
 
 
 def _describe(scene: Scene, data: bytes) -> bytes:
-    """What of a scene decides the content, for the fingerprint."""
+    """Return what of a scene decides the content, for the fingerprint."""
     words = [(*word.box, word.text) for word in sorted(scene.words)]
     facts = [scene.name, scene.image, hashlib.sha256(data).hexdigest(), words]
     return json.dumps(facts).encode() + b"\n"

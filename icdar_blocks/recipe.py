@@ -1,31 +1,41 @@
-"""Recipe of the ICDAR blocks: every knob, its default and where that comes from."""
+"""Recipe of the ICDAR blocks: every knob, its default and its range."""
 
 from dataclasses import dataclass
 
 from icdar_blocks.rule import PUBLISHED, Rule
 from ivl_shards import Recipe
-from ivl_shards.generation.recipe import require
+from ivl_shards.generation.knobs import knob
 
 LARGEST_SIDE = 10_000
 
 
 @dataclass(frozen=True)
 class IcdarRecipe(Recipe):
-    """Knobs of the blocks, and what the data said when it was read.
+    """Knobs of the blocks, and properties of the data that they were cut from.
 
-    The latter (from `fingerprint` on) is found by `plan`; it names what the content depends
-    on without naming a place on this machine. `seed` has nothing to decide here.
+    The latter (from `fingerprint` on) are found by `plan_dataset`; they name what the content
+    depends on without naming a folder of this machine. `seed` has no effect here.
     """
 
     rule: Rule = PUBLISHED
-    margin: float = 0.5
-    """Space around a block, times the mean height of its lines."""
-    longest: int = 1024
-    """A block with a longer side, in pixels, is shrunk to it; unused with a canvas."""
-    canvas: tuple[int, int] | None = None
-    """Height and width of all images, blocks scaled to fit; None leaves their sizes alone."""
-    quality: int = 95
-    """Of the JPEG images."""
+    margin: float = knob(0.5, "Space around a block over the mean height of its lines.", 0, 100)
+    longest: int = knob(
+        1024,
+        "Shrink blocks with a longer side to this; without effect on a --canvas.",
+        8,
+        LARGEST_SIDE,
+        unit="pixels",
+    )
+    canvas: tuple[int, int] | None = knob(
+        None,
+        "Scale all blocks to fit into images of this size; by default they keep their sizes.",
+        8,
+        LARGEST_SIDE,
+        unit="pixels",
+        type_=int,
+        image_size=True,
+    )
+    quality: int = knob(95, "Quality of the JPEG images.", 1, 100)
     fingerprint: str = ""
     """SHA-256 of the words and pictures."""
     missing: tuple[str, ...] = ()
@@ -33,22 +43,10 @@ class IcdarRecipe(Recipe):
     largest: tuple[int, int] = (1, 1)
     """Height and width that step maps are padded to."""
     most_words: int = 1
-    """Words of the block that has most."""
+    """Number of words in the block that has most."""
     name_bytes: int = 64
     """Room for the file name of a scene, in UTF-8."""
     word_bytes: int = 64
     """Room for the text of a word."""
     line_bytes: int = 64
     """Room for the text of a line."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(0 <= self.margin <= 100, f"margin {self.margin}: between 0 and 100")
-        _check_side("longest", self.longest)
-        for side in self.canvas or ():
-            _check_side("canvas", side)
-        require(1 <= self.quality <= 100, f"quality {self.quality}: between 1 and 100")
-
-
-def _check_side(name: str, side: int) -> None:
-    require(8 <= side <= LARGEST_SIDE, f"{name} {side}: between 8 and {LARGEST_SIDE:,} pixels")

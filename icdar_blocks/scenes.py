@@ -1,15 +1,23 @@
-"""Scenes: the pictures of a split with their words, whether or not the picture is there."""
+"""Scenes: the pictures of a split with their words; pictures may be missing."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+from PIL import Image
 
 from icdar_blocks.archive import Archive, find_archive
 from icdar_blocks.truth import MOST_BYTES, parse_truth
 from icdar_blocks.words import Word
 from ivl_shards import UserError
+from ivl_shards.format.schema import Array
 from ivl_shards.generation.recipe import require
+from ivl_shards.photograph import Unreadable, open_photograph
 
+FORMATS = ("JPEG", "PNG")
 SPLITS = {"train": "Training", "test": "Test"}
 """Our name of a split → the organisers'."""
 _TRUTH = re.compile(r"gt_(.+)\.txt", re.IGNORECASE)
@@ -26,7 +34,7 @@ class Scene:
     image: str | None
     """File name of the picture, None where it is missing."""
     truth: str
-    """Where its ground truth lies, for complaints."""
+    """Path of its ground truth, for error messages."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +45,11 @@ class Split:
     scenes: tuple[Scene, ...]
     images: Archive | None
     unlabelled: tuple[str, ...]
-    """Pictures without ground truth, which are of no use."""
+    """Pictures without ground truth, which are not used."""
 
     @property
     def missing(self) -> list[str]:
-        """Scenes whose picture is not there."""
+        """Names of the scenes whose picture is missing."""
         return [scene.name for scene in self.scenes if scene.image is None]
 
 
@@ -52,7 +60,7 @@ def read_split(root: Path, split: str) -> Split:
     truth_name = f"Challenge2_{SPLITS[split]}_Task1_GT"
     truth = find_archive(root, truth_name)
     if truth is None:
-        raise UserError(f"{root}: neither {truth_name}/ nor {truth_name}.zip is there")
+        raise UserError(f"{root}: found neither {truth_name}/ nor {truth_name}.zip")
     images = find_archive(root, f"Challenge2_{SPLITS[split]}_Task12_Images")
     pictures = _by_stem(images, _IMAGE) if images else {}
     files = _by_stem(truth, _TRUTH)
@@ -76,10 +84,34 @@ def _by_stem(archive: Archive, pattern: re.Pattern[str]) -> dict[str, str]:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """So that img_2 comes before img_10.
+    """Return a sort key that puts img_2 before img_10.
 
     >>> sorted(["img_10", "img_2", "img"], key=_natural)
     ['img', 'img_2', 'img_10']
     """
     parts = re.split(r"([0-9]+)", name)
     return [(int(part[:18]), "") if part[:1].isdecimal() else (0, part) for part in parts]
+
+
+def picture_size(data: bytes, name: str) -> tuple[int, int]:
+    """Return height and width, from the head of the file."""
+    with _opened(data, name) as picture:
+        return picture.height, picture.width
+
+
+def read_picture(data: bytes, name: str) -> Array:
+    """Return all pixels, (height, width, 3) RGB.
+
+    An EXIF orientation is ignored: the boxes refer to the picture as stored.
+    """
+    with _opened(data, name) as picture:
+        return np.asarray(picture.convert("RGB"))
+
+
+@contextmanager
+def _opened(data: bytes, name: str) -> Iterator[Image.Image]:
+    try:
+        with open_photograph(data, FORMATS) as picture:
+            yield picture
+    except Unreadable as error:
+        raise UserError(f"{name}: not a readable picture: {error}") from None

@@ -17,24 +17,29 @@ from typing import Any
 import click
 
 from icdar_blocks.grouping import lines_to_blocks, words_to_lines
-from icdar_blocks.rule import CHOICES, LITERAL, PUBLISHED, Rule
+from icdar_blocks.rule import LITERAL, PUBLISHED, Rule
 from icdar_blocks.scenes import Split, read_split
 from icdar_blocks.table import MOST, Table, make_table
 from icdar_blocks.words import Block, Line
+from ivl_shards.generation.knobs import knobs_of
 from ivl_shards.options import run
 
-_OPEN = {**CHOICES, "growth": (2.0, 3.0), "repeated": (False, True)}
+_OPEN: dict[str, tuple[Any, ...]] = {
+    **{each.fields[0]: each.choices for each in knobs_of(Rule) if each.choices},
+    "growth": (2.0, 3.0),
+    "repeated": (False, True),
+}
 
 
 def readings() -> Iterator[Rule]:
-    """Every way to read the sentence."""
+    """Yield every way to read the sentence."""
     for values in product(*_OPEN.values()):
         choices: dict[str, Any] = dict(zip(_OPEN, values, strict=True))
         yield replace(LITERAL, **choices)
 
 
 def count_readings(split: Split, rules: Iterable[Rule]) -> dict[Rule, Table]:
-    """The table that each reading gives."""
+    """Return the table that each reading gives."""
 
     # Most readings differ only in what comes after the lines, or after the blocks.
     @cache
@@ -55,13 +60,13 @@ _WIDTHS = (10, 12, 8, 18, 10, 9)
 
 
 def format_head() -> str:
-    """What stands above the rows."""
+    """Return the head of the table of readings."""
     columns = [*range(1, MOST + 1), f"{MOST + 1}+"]
     return _padded(_HEAD) + "".join(f"{n:>8}" for n in columns) + "  off by"
 
 
 def format_row(rule: Rule, table: Table) -> str:
-    """One reading: its choices, its table, and how far that is from the paper's."""
+    """Return a row: the choices of a reading, its table, and its distance from the paper's."""
     merging = "repeated" if rule.repeated else "once"
     area = f"{rule.of} {rule.area}"
     choices = (rule.vertical, rule.horizontal, f"×{rule.growth:g}", area, merging, rule.counted)

@@ -31,7 +31,7 @@ def write_sheets(dataset: Dataset, out: Path, least_lines: int = 2) -> list[Path
 
 
 def draw_sheet(samples: list[tuple[int, Sample]]) -> Image.Image:
-    """One sheet of blocks, each with its row, its scene and what it says."""
+    """Draw a sheet of blocks, each with its row, its scene and what it says."""
     tiles = [draw_tile(row, sample) for row, sample in samples]
     rows = [tiles[k : k + _COLUMNS] for k in range(0, len(tiles), _COLUMNS)]
     height = sum(max(tile.height for tile in row) + _GAP for row in rows) + _GAP
@@ -45,7 +45,7 @@ def draw_sheet(samples: list[tuple[int, Sample]]) -> Image.Image:
 
 
 def draw_tile(row: int, sample: Sample) -> Image.Image:
-    """A block with its lines boxed and numbered, and the text of each line below."""
+    """Draw a block with its lines boxed and numbered, and the text of each line below."""
     height, width = sample.image.shape[:2]
     scale = min(_TILE[0] / height, _TILE[1] / width, _LARGEST_SCALE)
     size = max(1, round(width * scale)), max(1, round(height * scale))

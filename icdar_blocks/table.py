@@ -8,7 +8,7 @@ from icdar_blocks.rule import Rule
 from icdar_blocks.words import Block
 
 MOST = 5
-"""The paper's table ends here; what is longer is shown as 6+."""
+"""The most lines in the paper's table; longer blocks are shown as 6+."""
 PAPER_BLOCKS = {1: 169, 2: 79, 3: 29, 4: 6, 5: 3}
 PAPER_WORDS = {1: 270, 2: 267, 3: 136, 4: 34, 5: 40}
 _COLUMNS = range(1, MOST + 2)
@@ -28,7 +28,7 @@ class Table:
 
 
 def counted_lines(block: Block, rule: Rule) -> list[int]:
-    """Counted words of each line that has any: what the paper's numbers are taken to mean."""
+    """Return the number of counted words of each line that has any."""
     words = [sum(map(rule.counts, line)) for line in block]
     return [many for many in words if many]
 
@@ -46,7 +46,7 @@ def make_table(blocks: Iterable[Block], rule: Rule) -> Table:
 
 
 def format_table(table: Table) -> str:
-    """The table as it is printed, the paper's numbers below ours."""
+    """Return the table as it is printed, the paper's numbers below ours."""
     heads = [str(column) for column in range(1, MOST + 1)] + [f"{MOST + 1}+"]
     rows = [
         ("lines", heads),

@@ -1,4 +1,4 @@
-"""Truth: a ground-truth file into words, in both official dialects.
+"""Truth: parse ground-truth files into words, in both official dialects.
 
 The test split separates by commas, `38, 43, 920, 215, "Tiredness"`, the training split by
 spaces, `158 128 411 181 "Footpath"`. A word may hold commas and quotes, and stands between
@@ -24,7 +24,7 @@ _QUAD = re.compile(rf"{_NUMBER}{_GAP}{_NUMBER}{_GAP}{_NUMBER}{_GAP}{_NUMBER}{_GA
 
 
 def parse_truth(data: bytes, name: str) -> list[Word]:
-    """The words of an official ground-truth file; `name` is for complaints.
+    """Parse an official ground-truth file into words; `name` is for error messages.
 
     >>> parse_truth(b'38, 43, 920, 215, "4,000"', "gt_img_1.txt")
     [Word(x0=38, y0=43, x1=920, y1=215, text='4,000')]
@@ -33,7 +33,7 @@ def parse_truth(data: bytes, name: str) -> list[Word]:
 
 
 def parse_boxes(data: bytes, name: str) -> list[Word]:
-    """The words of any list of boxes: as above, but the text may lack quotes, or be missing.
+    """Parse any list of boxes: as above, but the text may lack quotes, or be missing.
 
     >>> parse_boxes(b"38,43,920,215,Tiredness kills", "boxes.txt")[0].text
     'Tiredness kills'
@@ -42,7 +42,7 @@ def parse_boxes(data: bytes, name: str) -> list[Word]:
 
 
 def _lines(data: bytes, name: str) -> Iterator[tuple[str, str]]:
-    """The lines that hold anything, and where each stands."""
+    """Yield the lines that hold anything, and where each stands."""
     require(len(data) <= MOST_BYTES, f"{name}, line 1: {len(data):,} bytes: not a list of words")
     found = 0
     data = data.removeprefix(b"\xef\xbb\xbf")  # the byte order mark that some editors put
@@ -91,5 +91,5 @@ def _coordinate(text: str, where: str) -> float:
 
 
 def _short(text: str) -> str:
-    """A piece of the file in a complaint, on one line whatever is in it."""
+    """Return a piece of a file for an error message, on one line whatever is in it."""
     return repr(text) if len(text) <= 40 else f"{text[:40]!r}…"

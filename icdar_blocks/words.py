@@ -1,4 +1,4 @@
-"""Words, lines of words, blocks of lines: the nouns of this package."""
+"""Words, lines of words and blocks of lines."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Word:
 
     @property
     def height(self) -> float:
-        """Of the box, in pixels."""
+        """Height of the box in pixels."""
         return self.y1 - self.y0
 
 
@@ -62,6 +62,6 @@ class Block(tuple[Line, ...]):
 
 
 def around(boxes: Iterable[Box]) -> Box:
-    """The smallest box around some boxes."""
+    """Return the smallest box around some boxes."""
     x0, y0, x1, y1 = zip(*boxes, strict=True)
     return min(x0), min(y0), max(x1), max(y1)

@@ -1,10 +1,10 @@
-"""The shard format: samples that carry the memory of an ideal reader at every step.
+"""The shard format: datasets whose samples carry the memory of an ideal reader at every step.
 
-See docs/FORMAT.md for the files, `open_dataset` to read them, `generate` to make them.
+`open_dataset` reads a dataset, `generate` makes one; docs/FORMAT.md specifies the files.
 """
 
 from ivl_shards.errors import Damage, Stopped, UserError
-from ivl_shards.format.metadata import About, Origin
+from ivl_shards.format.metadata import Metadata, Origin
 from ivl_shards.format.reader import Dataset, open_dataset
 from ivl_shards.format.sample import Sample
 from ivl_shards.format.schema import DEFLATE, ENCODED, Field, Schema
@@ -15,12 +15,12 @@ from ivl_shards.generation.recipe import Recipe
 __all__ = [
     "DEFLATE",
     "ENCODED",
-    "About",
     "Damage",
     "Dataset",
     "Field",
     "Generator",
     "Made",
+    "Metadata",
     "Origin",
     "Recipe",
     "Sample",

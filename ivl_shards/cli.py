@@ -18,7 +18,7 @@ import click
 
 from ivl_shards.disk import write_whole
 from ivl_shards.errors import UserError, printable
-from ivl_shards.export.files import FORMATS, export
+from ivl_shards.export.formats import FORMATS, export
 from ivl_shards.format.reader import Dataset, open_dataset
 from ivl_shards.generation.recipe import require
 from ivl_shards.guard import run_guarded
@@ -40,21 +40,21 @@ _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 @click.group(epilog="Example: ivl-shards info test.h5")
 @version_option()
 def cli() -> None:
-    """Look at, check, show and convert datasets in the IVL shard format."""
+    """Inspect, verify, preview and convert datasets in the IVL shard format."""
 
 
 @cli.command(epilog="Example: ivl-shards info test.h5")
 @_DATASET
-@click.option("--json", "as_json", is_flag=True, help="For scripts.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 def info(dataset: Path, as_json: bool) -> None:
-    """Say what is in a dataset."""
+    """Print a summary of a dataset."""
     opened = open_dataset(dataset)
     click.echo(json.dumps(describe(opened), indent=2) if as_json else format_info(opened))
 
 
 @cli.command(epilog="Example: ivl-shards verify test.h5")
 @_DATASET
-@click.option("--json", "as_json", is_flag=True, help="For scripts.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 def verify(dataset: Path, as_json: bool) -> int:
     """Check every byte and every sample. Exit code 1 if anything is wrong."""
     found, shown = 0, []
@@ -90,12 +90,14 @@ def _soundness(dataset: Dataset) -> dict[str, Any]:
     "--out",
     required=True,
     type=click.Path(path_type=Path),
-    help="sheet.png for a contact sheet, gallery.html for a page.",
+    help="sheet.png for a contact sheet, gallery.html for a page with all steps.",
 )
-@click.option("--limit", type=int, help="Samples: in a row of the sheet (8), on the page (120).")
+@click.option(
+    "--limit", type=int, help="Samples per row of the sheet (default 8) or on the page (120)."
+)
 def preview(dataset: Path, out: Path, limit: int | None) -> None:
-    """Show samples with their memory drawn over them."""
-    require(limit is None or limit >= 1, f"--limit {limit}: ask for at least 1 sample")
+    """Draw samples with their memory on a contact sheet or a page."""
+    require(limit is None or limit >= 1, f"--limit {limit}: must be at least 1")
     opened = open_dataset(dataset)
     require(out.parent.is_dir(), f"{out.parent}: no such folder: make it first")
     if out.suffix in (".html", ".htm"):
@@ -110,13 +112,17 @@ def preview(dataset: Path, out: Path, limit: int | None) -> None:
 @cli.command("export", epilog="Example: ivl-shards export test.h5 --format files out/")
 @_DATASET
 @click.option(
-    "--format", "format_", required=True, type=click.Choice(sorted(FORMATS)), help="Whose format."
+    "--format",
+    "format_",
+    required=True,
+    type=click.Choice(sorted(FORMATS)),
+    help="Format to write.",
 )
 @click.option("--level", help="With --format icdar: word (the default) or line.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.argument("out", type=click.Path(path_type=Path))
 def export_(dataset: Path, format_: str, level: str | None, quiet: bool, out: Path) -> None:
-    """Write a dataset as files that other tools read: plain ones, WebDataset, COCO, ICDAR."""
+    """Export a dataset to plain files, WebDataset, COCO or ICDAR."""
     require(level is None or format_ == "icdar", "--level is for --format icdar")
     options = {"level": level} if level else {}
     opened = open_dataset(dataset)
@@ -133,18 +139,18 @@ def export_(dataset: Path, format_: str, level: str | None, quiet: bool, out: Pa
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Folder to write to; by default that of the dataset.",
+    help="Folder to write to; the folder of the dataset by default.",
 )
-@click.option("--creator", default="", help="Who publishes it.")
-@click.option("--url", default="", help="Where it is published.")
-@click.option("--date", type=click.DateTime(["%Y-%m-%d"]), help="When it was published.")
+@click.option("--creator", default="", help="Who publishes the dataset.")
+@click.option("--url", default="", help="Address where it is published.")
+@click.option("--date", type=click.DateTime(["%Y-%m-%d"]), help="Date of publication.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 def card_(
     dataset: Path, out: Path | None, creator: str, url: str, date: datetime | None, quiet: bool
 ) -> None:
     """Write a dataset card (NAME.card.md) and Croissant metadata (NAME.croissant.json).
 
-    Both come from the dataset alone; all of its bytes are read for the checksums.
+    Both are written from the dataset alone; all bytes are read for the checksums.
     """
     opened = open_dataset(dataset)
     folder = dataset.parent if out is None else out
@@ -171,5 +177,5 @@ def card_(
 
 
 def main() -> None:
-    """Entry point of `ivl-shards`."""
+    """Run `ivl-shards`."""
     run_guarded(lambda: run(cli, "ivl-shards"), "ivl-shards")

@@ -1,4 +1,4 @@
-"""Disk: a file that appears whole under its name, or not at all."""
+"""Disk: files and folders that appear under their name complete, or not at all."""
 
 import os
 import re
@@ -17,20 +17,22 @@ _OURS = re.compile(r".+\.[0-9a-f]{32}\.tmp")
 
 
 def temporary_name(path: Path, folder: Path | None = None) -> Path:
-    """Return a name that nobody else uses, beside the path or in a folder, to write to before
-    the path itself gets its content. Create it exclusively all the same."""
+    """Return a unique name, beside the path or in a folder, for writing before a final rename.
+
+    Open it with exclusive creation nevertheless.
+    """
     return (folder or path.parent) / f"{path.name}.{uuid.uuid4().hex}{TEMPORARY}"
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether a name is one of ours for files that are being written."""
+    """Return whether a name was made by `temporary_name`."""
     return bool(_OURS.fullmatch(path.name))
 
 
 def drop_temporary(folder: Path, *, in_use: bool = False) -> None:
-    """Remove what killed runs left half-written; with `in_use` also what somebody still writes.
+    """Remove temporary files left by killed runs; with `in_use`, also those still being written.
 
-    Other people's files stay, whatever their ending.
+    Files with other names stay, even if they end in .tmp.
     """
     for path in folder.glob(f"*{TEMPORARY}"):
         if is_temporary(path) and (in_use or not _is_in_use(path)):
@@ -39,7 +41,7 @@ def drop_temporary(folder: Path, *, in_use: bool = False) -> None:
 
 
 def _is_in_use(path: Path) -> bool:
-    """Whether a process, on this machine or another, still writes a temporary file."""
+    """Return whether a process, on this machine or another, still writes a temporary file."""
     try:
         fd = os.open(path, os.O_RDWR)
     except OSError:
@@ -51,8 +53,10 @@ def _is_in_use(path: Path) -> bool:
 
 
 def try_lock(fd: int, *, without: bool = True) -> bool:
-    """Lock an open file until it is closed or its process ends, unless somebody else has locked
-    it; return whether that went well. `without` is the answer on file systems without locks."""
+    """Try to lock an open file until it is closed or its process ends; return whether it worked.
+
+    `without` is returned on file systems without locks.
+    """
     try:
         return lock_descriptor(fd, blocking=False)
     except OSError:
@@ -60,7 +64,7 @@ def try_lock(fd: int, *, without: bool = True) -> bool:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder last: a rename is only in memory until then."""
+    """Write the names in a folder to disk: until then, a rename may be lost in a power failure."""
     fd = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(fd)
@@ -69,19 +73,19 @@ def sync_folder(folder: Path) -> None:
 
 
 def explained(path: Path, error: OSError) -> UserError:
-    """A failed write in the user's words."""
+    """Return the error to show to the user for a failed write."""
     return limit_reached(error, f"{path}: ") or UserError(
         f"{path}: cannot be written: {error.strerror or error}"
     )
 
 
 def write_whole(path: Path, data: bytes, sync: bool = True) -> None:
-    """Write a file that appears whole under its name, or not at all: what was there before stays.
+    """Write a file atomically: it appears complete, or the previous file stays.
 
-    Without `sync` it may be lost if the machine, not only the process, fails right after it.
+    Without `sync` the new content may be lost if the machine fails right afterwards.
     """
-    # A name that nobody can guess, and that must be new: nothing is written through a link that
-    # someone else has put there, and two processes (or hosts) never share one.
+    # The name cannot be guessed and must not exist yet: nothing is written through a link that
+    # someone else created, and two processes (or hosts) never share a file.
     temporary = temporary_name(path)
     try:
         with temporary.open("xb") as file:
@@ -102,9 +106,9 @@ _LOCK = ".lock"
 
 @contextmanager
 def work_folder(out: Path) -> Iterator[Path]:
-    """A folder to fill, which gets the name `out` when the body ends well, or is removed.
+    """Yield a folder to fill; it is renamed to `out` if the body succeeds, otherwise removed.
 
-    A file in it is locked meanwhile, so that other runs know it from one that was left behind.
+    A file in it stays locked, so that other runs can tell it from a folder of a killed run.
     """
     temporary = temporary_name(out)
     temporary.mkdir()
@@ -122,7 +126,7 @@ def work_folder(out: Path) -> Iterator[Path]:
 
 
 def drop_stale_folders(out: Path) -> None:
-    """Remove the folders that killed runs left beside `out` while they were filling them."""
+    """Remove the work folders that killed runs left beside `out`."""
     for folder in out.parent.glob(f"*{TEMPORARY}"):
         ours = folder.name.startswith(f"{out.name}.") and is_temporary(folder)
         if ours and folder.is_dir() and not folder.is_symlink():
@@ -131,4 +135,4 @@ def drop_stale_folders(out: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
             else:
                 with suppress(OSError):
-                    folder.rmdir()  # made, and killed before anything was in it
+                    folder.rmdir()  # killed before anything was written

@@ -1,4 +1,4 @@
-"""The ways in which things go wrong that are not bugs of ours."""
+"""Errors that are not bugs of the toolkit: wrong input, damaged files, exhausted resources."""
 
 import difflib
 import errno
@@ -6,29 +6,32 @@ from collections.abc import Iterable
 
 
 class UserError(Exception):
-    """Something the user can put right: one line that says what, where, and what to do.
+    """An error that the user can fix: one line that says what is wrong, where, and what to do.
 
-    Command-line tools print it and exit with code 2; nothing has been touched.
+    Command lines print it and exit with code 2. Nothing has been written.
     """
 
 
 class Damage(UserError):
-    """A file that is not what it says it is. `ivl-shards verify` exits with code 1 on it."""
+    """A damaged file, or one whose content contradicts itself.
+
+    `ivl-shards verify` exits with code 1 for it, other commands with code 2.
+    """
 
 
 class Foreign(Damage):
-    """A file of another format. It is never replaced, whatever the user says."""
+    """A file of another format. It is never replaced, not even with `--overwrite`."""
 
 
 class Stopped(UserError):
-    """Work that ended early through no fault of the input (disk full, worker lost).
+    """Work that ended early for a reason other than the input: disk full, worker lost.
 
-    What is finished is kept, and the same command goes on from there; exit code 1.
+    Finished parts are kept, and the same command continues from there. Exit code 1.
     """
 
 
 def printable(text: str) -> str:
-    """A text of a file for a terminal, on one line: what would steer the terminal is spelled out.
+    """Return a text from a file on one line, with control characters escaped for the terminal.
 
     >>> printable("red \\x1b[31m, next\\nline")
     'red \\\\x1b[31m, next line'
@@ -41,33 +44,33 @@ _LIMITS = {
     errno.ENOSPC: ("the disk is full", "free some space"),
     errno.EDQUOT: ("the disk is full", "free some space"),
     errno.EFBIG: (
-        "larger than files may be here",
+        "larger than the limit on file sizes",
         "raise the limit (ulimit -f) or choose a smaller --shard-size",
     ),
     errno.EMFILE: (
         "too many open files",
-        "raise the limit (ulimit -n) or take fewer --workers",
+        "raise the limit (ulimit -n) or use fewer --workers",
     ),
     errno.ENFILE: ("too many open files on this machine", "wait for other programs to end"),
-    errno.ENOMEM: ("out of memory", "raise the limit (ulimit -v) or take fewer --workers"),
-    errno.EAGAIN: ("too many processes or threads", "take fewer --workers"),
+    errno.ENOMEM: ("out of memory", "raise the limit (ulimit -v) or use fewer --workers"),
+    errno.EAGAIN: ("too many processes or threads", "use fewer --workers"),
 }
 
 
 def limit_reached(error: OSError | MemoryError, where: str = "") -> Stopped | None:
-    """What to say of an error that means that something of this machine has run out."""
+    """Return the error to raise if a resource of this machine ran out; None for other errors."""
     number = errno.ENOMEM if isinstance(error, MemoryError) else error.errno
     if number not in _LIMITS:
         return None
     what, remedy = _LIMITS[number]
     return Stopped(
-        f"{where}{what}: what is finished is kept; {remedy}, then run the same command again to "
-        "go on"
+        f"{where}{what}: finished parts are kept; {remedy}, then run the same command again to "
+        "continue"
     )
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a hint at the known name that is nearest to a mistyped one; nothing if none is near.
+    """Return a hint with the known name closest to a mistyped one; empty if none is close.
 
     >>> did_you_mean("toy-shape", ["toy-shapes", "text-blocks"])
     " (did you mean 'toy-shapes'?)"

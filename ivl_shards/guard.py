@@ -1,7 +1,7 @@
-"""Guard: a command in a process of its own, which a crash or a hang of HDF5 cannot leave.
+"""Guard: run a command in a child process, so that a crash or hang of HDF5 ends in one line.
 
-HDF5 is a large C library. Most damaged files make it fail in order; a few, made on purpose or by
-bad luck, make it crash or run for ever, and nothing in the same process could say so.
+HDF5 is a large C library. Most damaged files make it report an error; a few, crafted or damaged by
+chance, make it crash or run for ever, and code in the same process could not report that.
 """
 
 import faulthandler
@@ -17,29 +17,29 @@ from typing import NoReturn
 import click
 
 SECONDS = 8.0
-"""How long HDF5 may take to find out what is in one file."""
+"""Time limit for HDF5 to open one file and list its content."""
 MEGABYTES = 500
-"""How much memory it may take for that."""
+"""Memory limit for the same."""
 
 _CRASHES = {
     getattr(signal, name)
     for name in ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGFPE", "SIGILL")
     if hasattr(signal, name)
 }
-_CRASHED = "HDF5 crashed on this file: it is damaged, or was made to do so: do not use it"
-_HUNG = "HDF5 does not come to an end with this file: it is damaged, or was made so: do not use it"
+_CRASHED = "HDF5 crashed on this file: it is damaged or malicious: do not use it"
+_HUNG = "HDF5 hangs on this file: it is damaged or malicious: do not use it"
 
-# Where a child process reports that it hangs; -1 where nobody watches.
+# File descriptor on which a child process reports a hang; -1 outside a guarded process.
 _reporting = -1
 
 
 @contextmanager
 def bounded() -> Iterator[None]:
-    """Within a guarded process, bound the time and the memory that the body may take."""
+    """Limit the time and the memory of the body, inside a guarded process."""
     if _reporting < 0:
         yield
         return
-    # Python cannot interrupt a C library; this timer runs beside it.
+    # Python cannot interrupt a C library; this timer runs in a thread of its own.
     faulthandler.dump_traceback_later(SECONDS, exit=True, file=_reporting)
     try:
         with _bounded_memory(MEGABYTES << 20):
@@ -50,7 +50,7 @@ def bounded() -> Iterator[None]:
 
 @contextmanager
 def _bounded_memory(more: int) -> Iterator[None]:
-    """Let allocations fail beyond so many bytes more than there are now, where Linux counts."""
+    """Make allocations fail beyond `more` bytes on top of those in use, on Linux."""
     try:
         import resource
 
@@ -69,9 +69,9 @@ def _bounded_memory(more: int) -> Iterator[None]:
 
 
 def run_guarded(main: Callable[[], None], name: str) -> None:
-    """Run a command line and end with its exit code; a crash or a hang is one line and code 2.
+    """Run a command line and exit with its code; a crash or a hang gives one line and code 2.
 
-    Where processes cannot be forked (Windows), it runs unguarded.
+    On systems without fork (Windows) it runs unguarded.
     """
     if not hasattr(os, "fork"):
         main()
@@ -104,7 +104,7 @@ def _run_child(main: Callable[[], None], reporting: int, alive: int) -> NoReturn
 
 
 def _wait(child: int) -> int:
-    """Wait for the child; Ctrl-C and the like are its business."""
+    """Wait for the child, which handles Ctrl-C and other signals itself."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, frame: os.kill(child, number))
@@ -116,7 +116,7 @@ def _end(name: str, status: int, hung: bytes) -> NoReturn:
     if hung or -code in _CRASHES:
         click.echo(f"{name}: {_HUNG if hung else _CRASHED}", err=True)
         sys.exit(2)
-    if code < 0:  # ended from outside: end in the same way
+    if code < 0:  # killed by a signal: end in the same way
         if -code != signal.SIGKILL:
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)

@@ -1,4 +1,4 @@
-"""Interrupt: Ctrl-C that waits until the work at hand is whole."""
+"""Interrupt: Ctrl-C that takes effect between two units of work."""
 
 import signal
 import threading
@@ -10,23 +10,22 @@ from typing import Any
 
 @dataclass
 class Interrupt:
-    """Whether the user wants to stop."""
+    """A pending Ctrl-C, if any."""
 
     asked: bool = False
 
     def check(self) -> None:
-        """At a good moment: end, if the user wants to."""
+        """Raise `KeyboardInterrupt` if Ctrl-C was pressed; call it between two units of work."""
         if self.asked:
             raise KeyboardInterrupt
 
 
 @contextmanager
 def interrupt_held() -> Iterator[Interrupt]:
-    """Within, the first Ctrl-C is only noted, for whoever works to end at a good moment; the
-    second ends at once.
+    """Defer the first Ctrl-C until `Interrupt.check` is called; the second ends at once.
 
-    An exception that comes from a signal may come anywhere: in a callback or while something is
-    taken apart it is lost, and Python prints a traceback about it.
+    An exception raised by a signal can occur anywhere: in a callback or a destructor it is lost,
+    and Python prints a traceback.
     """
     held = Interrupt()
 
@@ -35,8 +34,8 @@ def interrupt_held() -> Iterator[Interrupt]:
             raise KeyboardInterrupt
         held.asked = True
 
-    # Only the main thread may say what a signal does, what a shell has told to ignore it (as in
-    # the background) goes on doing so, and what is not Python's (None) could not be put back.
+    # Only the main thread may set a handler. A process that ignores Ctrl-C (as in the background
+    # of a shell) continues to, and a handler not set by Python (None) could not be restored.
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None):
         yield held

@@ -1,6 +1,5 @@
 """Options: what all command lines of the toolkit share."""
 
-import re
 import sys
 import time
 from collections.abc import Callable
@@ -14,10 +13,9 @@ from ivl_shards.errors import Stopped, UserError, limit_reached, printable
 from ivl_shards.format.reader import open_dataset
 from ivl_shards.generation.engine import generate
 from ivl_shards.generation.generator import Generator
+from ivl_shards.generation.knobs import Decorator
 from ivl_shards.generation.recipe import Recipe, format_counts, parse_counts, require
 from ivl_shards.progress import show_progress
-
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class Counts(click.ParamType[tuple[int, ...]]):
@@ -29,23 +27,8 @@ class Counts(click.ParamType[tuple[int, ...]]):
         return value if isinstance(value, tuple) else parse_counts(value)
 
 
-class Size(click.ParamType[tuple[int, int]]):
-    """Width and height in pixels such as 448x320, or one number for both."""
-
-    name = "WIDTHxHEIGHT"
-
-    def convert(self, value: Any, param: Any, context: Any) -> tuple[int, int]:
-        if isinstance(value, tuple):
-            return value
-        match = re.fullmatch(r"(\d{1,6})(?:[x×](\d{1,6}))?", value.lower())
-        if not match:
-            name = param.opts[0] if param else "size"
-            raise UserError(f"{name} {value}: write WIDTHxHEIGHT, for example 448x320")
-        return int(match[1]), int(match[2] or match[1])
-
-
 def run(command: click.Command, name: str) -> None:
-    """Run a command line. What a user can put right ends in one line and exit code 2."""
+    """Run a command line. Errors that a user can fix end in one line and exit code 2."""
     try:
         result = command.main(prog_name=name, standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -60,16 +43,16 @@ def run(command: click.Command, name: str) -> None:
     except UserError as error:
         _end(name, str(error), 2)
     except (click.Abort, KeyboardInterrupt):
-        _end(name, "stopped; what is finished is kept: run the same command again to go on", 130)
+        _end(name, "stopped; finished parts are kept: run the same command again to continue", 130)
     except BrokenPipeError:
-        sys.exit(0)  # whoever read our output has had enough, as in `… | head`
+        sys.exit(0)  # the reader of our output has closed it, as in `… | head`
     except (OSError, MemoryError) as error:
         if limit := limit_reached(error):
             _end(name, str(limit), 1)
         if isinstance(error, MemoryError):
             raise
         place = f"{error.filename}: " if error.filename else ""
-        _end(name, f"{place}{error.strerror or error}", 2)  # nothing better is known
+        _end(name, f"{place}{error.strerror or error}", 2)
     else:
         sys.exit(result if isinstance(result, int) else 0)
 
@@ -80,47 +63,51 @@ def _end(name: str, line: str, code: int) -> None:
 
 
 def version_option() -> Decorator:
-    """`--version`."""
+    """Return the option `--version`."""
     return click.version_option(version("ivl"), message="%(prog)s %(version)s")
 
 
 def generator_options(
     counts: str, default: str, split: str = "test", needs_out: bool = True
 ) -> Decorator:
-    """What every generator that draws has; `counts` is what it calls them: lines or counts."""
+    """Return the options of all generators that draw samples at random.
+
+    `counts` names the option for the length of the sequences: lines or counts.
+    """
     return _all(
         click.argument("out", type=click.Path(path_type=Path), required=needs_out),
-        # `--counts` is understood by all of them, whatever they count.
+        # All of them also accept `--counts`.
         click.option(
             *dict.fromkeys((f"--{counts}", "--counts")),
             "counts",
             type=Counts(),
             default=default,
             show_default=True,
-            help="How many a sample has: 3-10 or 1-10,15,20.",
+            help=f"Number of {'lines' if counts == 'lines' else 'objects'} in a sample: "
+            "3-10 or 1-10,15,20.",
         ),
-        click.option("--n", type=int, help="Samples for each count."),
-        click.option("--total", type=int, help="Samples in all, counts spread evenly."),
+        click.option("--n", type=int, help="Number of samples for each count."),
+        click.option(
+            "--total", type=int, help="Number of samples in all, spread evenly over the counts."
+        ),
         click.option(
             "--split",
             default=split,
             show_default=True,
             help="Name of the split. Splits of one seed share no sample.",
         ),
-        click.option(
-            "--seed", type=int, default=0, show_default=True, help="Of the random numbers."
-        ),
+        click.option("--seed", type=int, default=0, show_default=True, help="Random seed."),
         making_options(),
     )
 
 
 def making_options() -> Decorator:
-    """How a dataset is made and stored, for all generators."""
+    """Return the options of all generators for running them and for storing datasets."""
     return _all(
         click.option(
             "--dense-memory", is_flag=True, help="Also store every memory m_0 … m_T as an array."
         ),
-        click.option("--workers", type=int, help="Processes; all cores by default."),
+        click.option("--workers", type=int, help="Number of processes; all cores by default."),
         click.option(
             "--dask",
             metavar="ADDRESS",
@@ -129,19 +116,20 @@ def making_options() -> Decorator:
         click.option(
             "--shard-size",
             type=int,
-            help="Samples a file; by default one file up to 20,000, then 5,000 each.",
+            help="Samples per file; by default one file up to 20,000 samples, beyond that "
+            "shards of 5,000.",
         ),
         click.option(
             "--overwrite",
             is_flag=True,
-            help="Replace a dataset of another recipe, once the new one is complete.",
+            help="Replace a dataset of another recipe when the new one is complete.",
         ),
         click.option("--quiet", is_flag=True, help="Print nothing but errors."),
     )
 
 
 def _all(*decorators: Decorator) -> Decorator:
-    """Several decorators as one, the first outermost."""
+    """Combine several decorators, the first outermost."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         for decorator in reversed(decorators):
@@ -152,7 +140,7 @@ def _all(*decorators: Decorator) -> Decorator:
 
 
 def total_samples(counts: tuple[int, ...], n: int | None, total: int | None) -> int:
-    """Samples in all from `--n` (for each count) or `--total`."""
+    """Return the number of samples from `--n` (for each count) or `--total`."""
     require((n is None) != (total is None), "give either --n (for each count) or --total")
     if n is not None:
         require(n >= 1, f"--n {n}: ask for at least 1 sample of each count")
@@ -165,14 +153,15 @@ def total_samples(counts: tuple[int, ...], n: int | None, total: int | None) -> 
 def generate_and_report(
     generator: Generator, recipe: Recipe, out: Path, quiet: bool, **options: Any
 ) -> None:
-    """Make a dataset with a progress bar, and say what it is."""
+    """Generate a dataset with a progress bar, and print a summary."""
     begun = time.monotonic()
     with show_progress(recipe.total, quiet) as report:
         made = generate(generator, recipe, out, report=report, **options)
     if quiet:
         return
     dataset = open_dataset(made.path)
-    what = f"{out}: {made.samples:,} samples, {format_counts(recipe.counts)} a sample"
+    noun = dataset.schema.sequence.removesuffix("_count") + ("" if recipe.counts == (1,) else "s")
+    what = f"{out}: {made.samples:,} samples of {format_counts(recipe.counts)} {noun}"
     seconds = time.monotonic() - begun
-    did = f"{made.rendered:,} made in {seconds:.1f} s" if made.rendered else "was complete already"
+    did = f"{made.rendered:,} made in {seconds:.1f} s" if made.rendered else "already complete"
     click.echo(f"{what}, {did}, content sha256 {dataset.attributes['content_sha256'][:16]}…")

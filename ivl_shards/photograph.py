@@ -1,7 +1,7 @@
-"""Photograph: pictures that users bring, decoded within bounds.
+"""Photograph: images supplied by users, decoded with limits on format, bytes and pixels.
 
-Pillow knows dozens of formats, and hands some of them (EPS) to other programs. Only those that
-are documented are opened here, and none that would take more memory than a large photograph.
+Pillow knows dozens of formats, and passes some of them (EPS) to other programs. Only documented
+formats are opened here, and no image that takes more memory than a large photograph.
 """
 
 import io
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from PIL import Image, UnidentifiedImageError
 
-# What Pillow raises on damaged files is not one family of errors.
+# On damaged files Pillow raises errors that have no common base class.
 _BROKEN = (
     OSError,
     SyntaxError,
@@ -36,11 +36,11 @@ MOST_BYTES = 200_000_000
 
 
 class Unreadable(ValueError):
-    """A picture that cannot be read; its text says why, in one line."""
+    """An image that cannot be read; the message says why, in one line."""
 
 
 def read_bounded(path: Path) -> bytes:
-    """Read a file that is to be a picture; `Unreadable` if it is larger than pictures are."""
+    """Read an image file; raise `Unreadable` if it has more than `MOST_BYTES`."""
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
@@ -57,21 +57,20 @@ def open_photograph(
     formats: tuple[str, ...],
     enough: Callable[[int, int], tuple[int, int]] | None = None,
 ) -> Iterator[Image.Image]:
-    """Open a picture; what goes wrong in the body is `Unreadable`, too, as Pillow decodes late.
+    """Open an image; errors in the body become `Unreadable` too, because Pillow decodes lazily.
 
     Parameters
     ----------
     formats
-        Pillow's names of those that are allowed, such as JPEG and PNG.
+        Pillow's names of the allowed formats, such as JPEG and PNG.
     enough
-        From width and height of the picture to those that are needed of it: a JPEG decodes at a
-        half, a quarter or an eighth for a part of the cost.
+        Function from width and height of the image to those that are needed. A JPEG is then
+        decoded at a half, a quarter or an eighth of its size, which is faster.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # of oddities in files, and of pixels we count ourselves
+            # About oddities in files, and about pixels, which are limited below.
+            warnings.simplefilter("ignore")
             with Image.open(io.BytesIO(data), formats=formats) as picture:
                 if enough is not None:
                     picture.draft("RGB", enough(picture.width, picture.height))

@@ -1,4 +1,4 @@
-"""Progress: a bar on a terminal, plain lines in a log, nothing when asked to be quiet."""
+"""Progress: a bar on a terminal, plain lines in a log, nothing with `--quiet`."""
 
 import sys
 import time
@@ -13,20 +13,20 @@ _PAUSE = 10.0
 
 
 class Report(Protocol):
-    """To be called with the number of samples that have been added, and a word on them."""
+    """Function to call with the number of samples added since the last call, and a short note."""
 
     def __call__(self, samples: int, note: str = "") -> None: ...
 
 
 def no_report(samples: int, note: str = "") -> None:
-    """Where nobody wants to know."""
+    """Ignore the report."""
 
 
 @contextmanager
 def show_progress(total: int, quiet: bool, unit: str = "samples") -> Iterator[Report]:
-    """A function to call with the number of samples, or other units, that have been added.
+    """Yield a function to call with the number of samples, or other units, added each time.
 
-    What is reported first was there already: it does not count into the speed.
+    The first call reports what existed before; it does not count towards the speed.
     """
     if quiet:
         yield no_report
@@ -41,7 +41,7 @@ def show_progress(total: int, quiet: bool, unit: str = "samples") -> Iterator[Re
 
 
 class _Bar:
-    """A bar that begins with the first report."""
+    """A progress bar that appears with the first report."""
 
     def __init__(self, total: int, unit: str) -> None:
         self.total, self.unit = total, unit
@@ -62,7 +62,7 @@ class _Bar:
 
 
 class _Log:
-    """A line now and then."""
+    """Progress as a line of text every few seconds."""
 
     def __init__(self, total: int, unit: str) -> None:
         self.total, self.unit = total, unit
@@ -76,7 +76,7 @@ class _Log:
             self.before, self.first = self.done, False
             if self.done:
                 print(
-                    f"{self.done:,} of {self.total:,} {self.unit} were there already",
+                    f"{self.done:,} of {self.total:,} {self.unit} existed already",
                     file=sys.stderr,
                 )
             return

@@ -26,7 +26,7 @@ from benchmark.reading.blocks import read_picture
 from benchmark.registry import find_task, find_training
 from benchmark.tasks.task import Split
 from benchmark.training.settings import Training
-from textblocks_gen.lexicon import load_lexicon
+from textblocks_gen.words.lexicon import load_lexicon
 
 TASK = find_task("text-blocks")
 LINES = (1, 5, 10)

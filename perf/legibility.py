@@ -31,7 +31,7 @@ from fonts.catalogue import is_catalogue
 from fonts.places import catalogue_folder
 from ivl_shards.errors import UserError
 from ivl_shards.generation.recipe import format_counts, parse_counts
-from textblocks_gen import Source, TextRecipe, complete, start
+from textblocks_gen import Inputs, TextRecipe, complete, start
 from textblocks_gen.recipe import STYLES
 
 Counts = tuple[int, ...]
@@ -98,7 +98,7 @@ def write_blocks(folder: Path, counts: Counts, blocks: int, knobs: dict[str, flo
     for count in counts:
         # The split with the most faces, where splits do not share them.
         recipe = TextRecipe((count,), blocks, split="train", **knobs)
-        sample = start(complete(recipe, Source()), Source())
+        sample = start(complete(recipe, Inputs()), Inputs())
         for row in range(blocks):
             made, name = sample(row), f"{count:02}-{row:03}"
             image = cv2.imdecode(np.asarray(made["image"]), cv2.IMREAD_COLOR)

@@ -31,7 +31,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 import icdar_blocks
 from ivl_shards import Sample, UserError, open_dataset
-from textblocks_gen import Source, TextRecipe, complete, start
+from textblocks_gen import Inputs, TextRecipe, complete, start
 from textblocks_gen.recipe import STYLES
 
 SIDE, QUALITY, FOLDS, EPOCHS = 64, 85, 5, 40
@@ -40,7 +40,7 @@ LINES = (1, 2, 3, 4)
 MARGIN = icdar_blocks.IcdarRecipe.margin
 # Of the sheet: the height of a tile, the greatest width, and tiles of a kind in each of its rows.
 TALL, WIDEST, ACROSS, GAP = 110, 330, 4, 8
-STAND_INS = Path(__file__).parents[1] / "docs" / "pictures"
+STAND_INS = Path(__file__).parents[1] / "tools" / "pictures"
 
 
 def small(image: np.ndarray) -> np.ndarray:
@@ -81,7 +81,7 @@ def stand_ins() -> tuple[list[np.ndarray], list[int]]:
     return images, [sample.length for sample in samples]
 
 
-def synthetic_images(recipe: TextRecipe, lines: Sequence[int], source: Source) -> list[Sample]:
+def synthetic_images(recipe: TextRecipe, lines: Sequence[int], source: Inputs) -> list[Sample]:
     """Return blocks with given numbers of lines, more than four counting as four."""
     make = start(complete(recipe, source), source)
     taken = dict.fromkeys(LINES, 0)
@@ -159,7 +159,7 @@ def figures(data: Path, backgrounds: Path | None, seed: int) -> list[Figure]:
     """Measure both styles, whole and cut as the real blocks are."""
     images, groups, lines = real_images(data)
     real = [small(image) for image in images]
-    seen, source = {}, Source(backgrounds=backgrounds)
+    seen, source = {}, Inputs(backgrounds=backgrounds)
     for style in STYLES:
         shared = {"split": "train", "style": style, "seed": seed}
         square = TextRecipe(LINES, 4 * len(real), height=256, width=256, **shared)
@@ -189,7 +189,7 @@ def sheet(data: Path, backgrounds: Path | None, rows: int, seed: int, mixed: boo
     chosen = [int(k) for k in rng.permutation(len(real))] * rows * ACROSS
     chosen = chosen[: rows * ACROSS]
     recipe = TextRecipe(LINES, 4 * len(chosen), split="train", style="scene", seed=seed)
-    ours = synthetic_images(recipe, [lines[k] for k in chosen], Source(backgrounds=backgrounds))
+    ours = synthetic_images(recipe, [lines[k] for k in chosen], Inputs(backgrounds=backgrounds))
     tiles = [tile(real[k]) for k in chosen] + [tile(cut(sample)) for sample in ours]
     if mixed:
         order = rng.permutation(len(tiles))

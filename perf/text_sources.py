@@ -1,6 +1,6 @@
 """What fonts, lexicon and backgrounds cost: python perf/text_sources.py
 
-Needs no installed catalogue; with one, it is measured, too. Prints the figures of docs/FONTS.md.
+Needs no installed catalogue; with one, it is measured, too. docs/FONTS.md refers to it.
 """
 
 import io
@@ -15,8 +15,8 @@ from PIL import ImageFont
 import fonts
 from fonts.catalogue import installed_faces, is_catalogue
 from fonts.places import catalogue_folder
-from textblocks_gen.backgrounds import Grounds, crop, make_pool
-from textblocks_gen.lexicon import load_lexicon
+from textblocks_gen.backgrounds.pool import PoolRecipe, crop, make_pool
+from textblocks_gen.words.lexicon import load_lexicon
 
 
 def seconds(work: Callable[[], object], times: int = 1) -> float:
@@ -56,11 +56,11 @@ def main() -> None:
         load = seconds(lambda: installed_faces(catalogue_folder()))
         print(f"catalogue: {len(catalogue):,} faces, {size:.0f} MB, load {load * 1e3:.0f} ms")
     print(f"lexicon: {len(load_lexicon().words):,} words")
-    pool = make_pool(Grounds(256, 384))
-    made = seconds(lambda: make_pool(Grounds(256, 384)))
+    pool = make_pool(PoolRecipe(256, 384))
+    made = seconds(lambda: make_pool(PoolRecipe(256, 384)))
     size = sum(image.nbytes for image in pool.images) / 1e6
     print(f"textures: a pool of {len(pool.images)}, {size:.0f} MB, made in {made:.2f} s")
-    scenes = seconds(lambda: make_pool(Grounds(256, 384, scenes=True))) - made
+    scenes = seconds(lambda: make_pool(PoolRecipe(256, 384, scenes=True))) - made
     print(f"scenes: beside the textures, made in {scenes:.2f} s")
     rng = np.random.Generator(np.random.Philox(0))
     canvas = np.zeros((256, 384, 3), np.uint8)

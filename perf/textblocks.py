@@ -22,8 +22,8 @@ from venvs import SCRIPTS, environment
 
 import fonts
 from ivl_shards.generation.layout import shard_folder
-from textblocks_gen.backgrounds import Grounds, make_pool
-from textblocks_gen.lexicon import load_lexicon
+from textblocks_gen.backgrounds.pool import PoolRecipe, make_pool
+from textblocks_gen.words.lexicon import load_lexicon
 
 FACES = 20
 # Start-up, some seconds, is then a small part.
@@ -62,7 +62,7 @@ def write_sources(folder: Path) -> tuple[str, ...]:
     found = [face for face in fonts.default_faces() if not face.caps_only]
     for face in found[:: len(found) // FACES][:FACES]:
         shutil.copy(face.path, faces)
-    for k, image in enumerate(make_pool(Grounds(256, 256)).images):
+    for k, image in enumerate(make_pool(PoolRecipe(256, 256)).images):
         cv2.imwrite(str(grounds / f"{k:03}.jpg"), image[..., ::-1])
     return ("--lexicon", str(words), "--fonts", str(faces), "--backgrounds", str(grounds))
 

@@ -61,6 +61,17 @@ def run(tmp_path: Path) -> Run:
     return ran
 
 
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Four font packages in a folder, and a stand-in for npm that installs them from there."""
+    from font_files import make_client, make_shelf, on_path
+
+    entries = make_shelf(tmp_path / "shelf")
+    for name, value in on_path(make_client(tmp_path / "bin"), tmp_path / "shelf").items():
+        monkeypatch.setenv(name, value)
+    return tmp_path / "shelf", entries
+
+
 @pytest.fixture(scope="module")
 def browser():
     """The system's Chromium, headless."""

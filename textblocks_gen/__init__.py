@@ -15,18 +15,18 @@ import ivl_shards
 from ivl_shards import Generator, Made, Sample
 from ivl_shards.generation.randomness import Draws
 from ivl_shards.generation.stream import Stream
-from textblocks_gen.about import NAME, about
+from textblocks_gen.card import NAME, metadata
 from textblocks_gen.fields import schema, size
 from textblocks_gen.recipe import TextRecipe
 from textblocks_gen.render import Canvas, render
-from textblocks_gen.studio import Source, complete, open_studio
+from textblocks_gen.studio import Inputs, complete, open_studio
 
-__all__ = ["TEXT", "Source", "TextRecipe", "complete", "generate", "start", "stream"]
+__all__ = ["TEXT", "Inputs", "TextRecipe", "complete", "generate", "start", "stream"]
 
 
-def start(recipe: TextRecipe, source: Source | None) -> Callable[[int], Sample]:
-    """The function from a row of the dataset to its sample."""
-    studio, canvas = open_studio(recipe, source or Source()), Canvas(recipe)
+def start(recipe: TextRecipe, source: Inputs | None) -> Callable[[int], Sample]:
+    """Return the function from a row of the dataset to its sample."""
+    studio, canvas = open_studio(recipe, source or Inputs()), Canvas(recipe)
     draws = Draws(NAME, recipe.seed, recipe.split)
 
     def sample(row: int) -> Sample:
@@ -44,19 +44,19 @@ TEXT = Generator(
     schema=schema,
     size=size,
     start=start,
-    about=about,
+    metadata=metadata,
 )
 
 
 def generate(
-    recipe: TextRecipe, out: Path | str, source: Source | None = None, **options: Any
+    recipe: TextRecipe, out: Path | str, source: Inputs | None = None, **options: Any
 ) -> Made:
-    """Make the dataset; `ivl_shards.generate` has the options (workers, dask, overwrite …)."""
-    source = source or Source()
+    """Generate a dataset; for the options (workers, dask, …) see `ivl_shards.generate`."""
+    source = source or Inputs()
     return ivl_shards.generate(TEXT, complete(recipe, source), out, source=source, **options)
 
 
-def stream(recipe: TextRecipe, source: Source | None = None) -> Stream:
-    """Samples without files and without end; `ivl_shards.generation.stream.Stream` says more."""
-    source = source or Source()
+def stream(recipe: TextRecipe, source: Inputs | None = None) -> Stream:
+    """Return the samples of a dataset one by one, without files and without end."""
+    source = source or Inputs()
     return Stream(TEXT, complete(recipe, source), source)

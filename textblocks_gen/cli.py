@@ -15,14 +15,13 @@ from ivl_shards.generation.knobs import knob_options, take_knobs
 from ivl_shards.generation.recipe import require
 from ivl_shards.inspect.sheet import write_sheet
 from ivl_shards.options import (
-    Size,
     generate_and_report,
     generator_options,
     run,
     total_samples,
     version_option,
 )
-from textblocks_gen import TEXT, Source, TextRecipe, complete
+from textblocks_gen import TEXT, Inputs, TextRecipe, complete
 
 _PICTURES = (".png", ".jpg", ".jpeg")
 _PLACE = click.Path(path_type=Path)
@@ -35,14 +34,6 @@ _PLACE = click.Path(path_type=Path)
 @click.option("--lexicon", type=_PLACE, help="File of words, one a line; English by default.")
 @click.option("--text", type=_PLACE, help="File of running text, to draw instead of single words.")
 @click.option("--backgrounds", type=_PLACE, help="Folder of photographs; textures by default.")
-@click.option(
-    "--size",
-    type=Size(),
-    show_default=True,
-    metavar="WIDTHxHEIGHT",
-    default=f"{TextRecipe.width}x{TextRecipe.height}",
-    help="Of the images in pixels.",
-)
 @click.option("--preview", type=_PLACE, help="Also draw a contact sheet, such as sheet.png.")
 @knob_options(TextRecipe)
 def cli(
@@ -50,27 +41,24 @@ def cli(
     counts: tuple[int, ...],
     n: int | None,
     total: int | None,
-    size: tuple[int, int],
     preview: Path | None,
     **options: Any,
 ) -> None:
-    """Make blocks of several lines of text on textures or photographs."""
+    """Generate blocks of several lines of text on textures or photographs."""
     logging.basicConfig(format="%(message)s", level=logging.ERROR if options["quiet"] else None)
     knobs = take_knobs(TextRecipe, options)
     shared = {name: options.pop(name) for name in ("seed", "split", "dense_memory")}
-    recipe = TextRecipe(
-        counts, total_samples(counts, n, total), width=size[0], height=size[1], **shared, **knobs
-    )
+    recipe = TextRecipe(counts, total_samples(counts, n, total), **shared, **knobs)
     if preview is not None:
         require(preview.parent.is_dir(), f"{preview.parent}: no such folder: make it first")
         require(preview.suffix in _PICTURES, f"--preview {preview}: name it .png or .jpg")
     places = [options.pop(name) for name in ("fonts", "lexicon", "backgrounds", "text")]
-    source = Source(*(path and path.absolute() for path in places))
+    source = Inputs(*(path and path.absolute() for path in places))
     generate_and_report(TEXT, complete(recipe, source), out, source=source, **options)
     if preview is not None:
         write_sheet(open_dataset(out), preview)
 
 
 def main() -> None:
-    """Entry point of `textblocks-gen`."""
+    """Run `textblocks-gen`."""
     run(cli, "textblocks-gen")

@@ -1,4 +1,4 @@
-"""Compose: a block's ink, its plate and its surroundings onto a ground, then the camera."""
+"""Compose: paint the plate, the distractors and the text on a background, then apply the camera."""
 
 from __future__ import annotations
 
@@ -8,45 +8,34 @@ import cv2
 import numpy as np
 
 from ivl_shards.format.schema import Array
-from textblocks_gen import shapes
-from textblocks_gen.backgrounds import shift
-from textblocks_gen.colour import (
+from textblocks_gen.backgrounds.pool import shift
+from textblocks_gen.backgrounds.readability import Box, calm_behind
+from textblocks_gen.effects import shapes
+from textblocks_gen.effects.camera import add_grain, defocus, enlarge, light_up, shake
+from textblocks_gen.effects.colour import (
     Colour,
     brightness,
     shift_needed,
     sign_colour,
     text_colour,
 )
-from textblocks_gen.effects import (
-    Mask,
-    add_grain,
-    cast_shadow,
-    defocus,
-    enlarge,
-    extrude,
-    light_up,
-    paint_mask,
-    reach,
-    shake,
-    soften,
-    widen,
-)
-from textblocks_gen.look import ColourDraw, Distractor, Look, Plate
-from textblocks_gen.pixels import NORMAL, Ink, blended, cover_all, paint_ink
-from textblocks_gen.quiet import Box, calm_behind
-from textblocks_gen.raster import ink_strength, strengthen
+from textblocks_gen.effects.ink import Mask, cast_shadow, extrude, paint_mask, reach, soften, widen
+from textblocks_gen.effects.look import ColourDraw, Distractor, Look, Plate
+from textblocks_gen.effects.pixels import NORMAL, Ink, blended, cover_all, paint_ink
+from textblocks_gen.studio import Studio
+from textblocks_gen.typesetting.raster import ink_strength, strengthen
 
 if TYPE_CHECKING:
-    from textblocks_gen.render import Drawn, Studio
+    from textblocks_gen.render import Drawn
 
 # A plate reaches at most so far beyond the text, over the size of the page: not to the horizon.
 _WIDEST_PLATE = 0.8
 
 
 def compose(
-    studio: Studio, drawn: Drawn, ground: Array, inks: tuple[Mask, list[Mask]], steps: Array
+    studio: Studio, drawn: Drawn, background: Array, inks: tuple[Mask, list[Mask]], steps: Array
 ) -> Array:
-    """Draw text and all its effects on the ground, (H, W, 3) BGR; return the image.
+    """Draw text and all its effects on the background, (H, W, 3) BGR; return the image.
 
     inks: of the block, and of other text.
     """
@@ -55,34 +44,34 @@ def compose(
     lowest = float(drawn.block.heights.min())
     if look.plate and look.plate.whole:
         colour = plate_colour(look.plate.colour, stands_for_dark_text(look))
-        cover(ground, colour, look.plate.opacity)
+        cover(background, colour, look.plate.opacity)
     elif look.plate:
-        put_plate(drawn, look.plate, ground)
-    low, high = make_room(look, ground, steps, mask.box, contrast)
+        put_plate(drawn, look.plate, background)
+    low, high = make_room(look, background, steps, mask.box, contrast)
     draw = look.colour if look.polarity is None else look.colour._replace(side=look.polarity)
     colour = text_colour(draw, low, high, contrast)
     for distractor in look.distractors:
-        put_distractor(drawn, distractor, ground, mask, colour)
+        put_distractor(drawn, distractor, background, mask, colour)
     for other in others:
-        paint_mask(ground, other, colour)
-    paint_text(studio, look, ground, mask, steps, (colour, low, high, lowest))
-    return finish(studio, look, ground, lowest)
+        paint_mask(background, other, colour)
+    paint_text(studio, look, background, mask, steps, (colour, low, high, lowest))
+    return finish(studio, look, background, lowest)
 
 
 def make_room(
-    look: Look, ground: Array, steps: Array, box: Box, contrast: int
+    look: Look, background: Array, steps: Array, box: Box, contrast: int
 ) -> tuple[float, float]:
-    """Change the ground's brightness until text can stand out; return the range behind text."""
-    low, high = calm_behind(ground, steps, box, 255.0 - 2 * contrast - 20)
+    """Change the background's brightness until text can stand out; return the range behind text."""
+    low, high = calm_behind(background, steps, box, 255.0 - 2 * contrast - 20)
     if look.polarity is None:
         return low, high
     by = shift_needed(low, high, contrast, look.polarity < 0.5)
     if by:
-        shift(ground, by)
+        shift(background, by)
     return max(0.0, low + by), min(255.0, high + by)
 
 
-def put_plate(drawn: Drawn, plate: Plate, ground: Array) -> None:
+def put_plate(drawn: Drawn, plate: Plate, background: Array) -> None:
     """Paint a panel behind the block, or one behind each line."""
     height = float(drawn.block.heights.mean())
     wide, tall = drawn.size
@@ -96,7 +85,7 @@ def put_plate(drawn: Drawn, plate: Plate, ground: Array) -> None:
         above = below = min(above, 0.15 * height)
     light = stands_for_dark_text(drawn.look)
     colour = plate_colour(plate.colour, light)
-    size = ground.shape[:2]
+    size = background.shape[:2]
     for x0, y0, x1, y1 in boxes:
         x0, y0, x1, y1 = x0 - left, y0 - above, x1 + right, y1 + below
         corner = plate.corner * min(x1 - x0, y1 - y0)
@@ -111,7 +100,7 @@ def put_plate(drawn: Drawn, plate: Plate, ground: Array) -> None:
                 whole.top,
                 whole.left,
             )
-        paint_mask(ground, whole, colour)
+        paint_mask(background, whole, colour)
         if plate.border:
             inset = 0.4 * min(above, left) * (plate.colour.side < 0.5)
             edge = shapes.frame(
@@ -119,7 +108,7 @@ def put_plate(drawn: Drawn, plate: Plate, ground: Array) -> None:
             )
             border = shapes.draw_shape(edge, drawn.place.homography, size)
             if border:
-                paint_mask(ground, border, plate_colour(plate.colour, not light))
+                paint_mask(background, border, plate_colour(plate.colour, not light))
 
 
 def stands_for_dark_text(look: Look) -> bool:
@@ -127,9 +116,9 @@ def stands_for_dark_text(look: Look) -> bool:
     return look.polarity is None or look.polarity < 0.5
 
 
-def cover(ground: Array, colour: Colour, opacity: float) -> None:
-    """Paint a panel that is larger than the image; a little of the ground is its surface."""
-    cover_all(ground, np.array(colour[::-1], np.uint8), int(256 * (0.75 + 0.25 * opacity)) - 12)
+def cover(background: Array, colour: Colour, opacity: float) -> None:
+    """Paint a panel that is larger than the image; a little of the background is its surface."""
+    cover_all(background, np.array(colour[::-1], np.uint8), int(256 * (0.75 + 0.25 * opacity)) - 12)
 
 
 def plate_colour(draw: ColourDraw, light: bool) -> Colour:
@@ -142,12 +131,12 @@ def plate_colour(draw: ColourDraw, light: bool) -> Colour:
 
 
 def put_distractor(
-    drawn: Drawn, thing: Distractor, ground: Array, mask: Mask, text: Colour
+    drawn: Drawn, thing: Distractor, background: Array, mask: Mask, text: Colour
 ) -> None:
     """Paint a thing that is not text: a rule or frame along the block, or a sign beside it."""
     height = float(drawn.block.heights.mean())
     wide, tall = drawn.size
-    size = ground.shape[:2]
+    size = background.shape[:2]
     away = (0.2 + 0.5 * thing.size) * height
     thick = max(1.0, (0.03 + 0.09 * thing.down) * height)
     homography = drawn.place.homography
@@ -168,7 +157,9 @@ def put_distractor(
     if drawn_shape:
         own = thing.colour.side < 0.5
         paint_mask(
-            ground, drawn_shape, sign_colour(thing.colour, thing.colour.blue < 0.5) if own else text
+            background,
+            drawn_shape,
+            sign_colour(thing.colour, thing.colour.blue < 0.5) if own else text,
         )
 
 
@@ -204,7 +195,8 @@ def paint_text(
 ) -> None:
     """Paint shadow, depth, outline and ink.
 
-    against: the colour, the ground's least and greatest brightness, the height of the lowest line.
+    against: the colour, the background's least and greatest brightness, and the height of the
+    shortest line.
     """
     colour, low, high, lowest = against
     light = brightness(colour) > (low + high) / 2
@@ -247,7 +239,7 @@ def middle(a: Colour, b: Colour) -> Colour:
 def mix_ink(
     studio: Studio, look: Look, colour: Colour, low: float, high: float
 ) -> tuple[Ink, float]:
-    """Return the ink, and the brightness that it has on the ground.
+    """Return the ink, and the brightness that it has on the background.
 
     Blending and translucency that would take away the contrast are left out.
     """
@@ -257,9 +249,9 @@ def mix_ink(
     if drawn is None:
         return Ink(bgr, texture, 0, 256, NORMAL), brightness(colour)
     rough = int(drawn.roughness * 256)
-    ground = round((low + high) / 2)
-    r, g, b = (blended(ground, value, drawn.blending) for value in colour)
-    seen = ground + (brightness((r, g, b)) - ground) * drawn.opacity
+    background = round((low + high) / 2)
+    r, g, b = (blended(background, value, drawn.blending) for value in colour)
+    seen = background + (brightness((r, g, b)) - background) * drawn.opacity
     if max(low - seen, seen - high) < studio.recipe.contrast:
         return Ink(bgr, texture, rough, 256, NORMAL), brightness(colour)
     return Ink(bgr, texture, rough, int(drawn.opacity * 256), drawn.blending), seen
@@ -282,7 +274,7 @@ def finish(studio: Studio, look: Look, image: Array, lowest: float) -> Array:
     if look.enlargement > 1:
         image = enlarge(image, look.enlargement, lowest)
     if look.light:
-        light_up(image, studio.darkroom, look.light)
+        light_up(image, studio.camera, look.light)
     if look.grain:
-        add_grain(image, studio.darkroom, look.grain)
+        add_grain(image, studio.camera, look.grain)
     return image

@@ -2,18 +2,18 @@
 
 from ivl_shards import DEFLATE, ENCODED, Field, Schema
 from ivl_shards.format.memory import step_dtype
-from textblocks_gen.block import FACE_NAME
-from textblocks_gen.look import ALIGNMENTS
-from textblocks_gen.others import KINDS as OTHERS
-from textblocks_gen.others import MOST
+from textblocks_gen.effects.look import ALIGNMENTS
+from textblocks_gen.other_words import KINDS as OTHERS
+from textblocks_gen.other_words import MOST
 from textblocks_gen.recipe import TextRecipe
-from textblocks_gen.typeset import POLYGON
-from textblocks_gen.warp import KINDS
-from textblocks_gen.words import OTHER_TEXT, line_bytes
+from textblocks_gen.typesetting.block import FACE_NAME
+from textblocks_gen.typesetting.typeset import POLYGON
+from textblocks_gen.typesetting.warp import KINDS
+from textblocks_gen.words.spelling import OTHER_TEXT, line_bytes
 
 
 def schema(recipe: TextRecipe) -> Schema:
-    """The fields, as docs/TEXTBLOCKS.md lists them."""
+    """Return the fields of a dataset, as docs/TEXTBLOCKS.md lists them."""
     lines = max(recipe.counts)
     words = lines * recipe.words[1]
     text = f"S{line_bytes(recipe)}"
@@ -129,5 +129,5 @@ def schema(recipe: TextRecipe) -> Schema:
 
 
 def size(recipe: TextRecipe) -> tuple[int, int]:
-    """Height and width of the images."""
+    """Return height and width of the images."""
     return recipe.height, recipe.width

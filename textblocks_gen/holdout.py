@@ -12,7 +12,7 @@ from ivl_shards.errors import UserError
 
 KINDS = ("fonts", "words", "backgrounds")
 SPLITS = ("train", "val", "test")
-# Hundredths of all things that go to val and to test; train has the rest.
+# Percentage of all things that go to val and to test; train has the rest.
 _VAL = _TEST = 10
 # Part of every hash. The number is such that even the few families that come as Python packages
 # reach all three splits.

@@ -1,46 +1,32 @@
-"""Render: the function from a recipe and random numbers to a block of text on a ground."""
+"""Render: the function from a recipe and random numbers to a block of text on a background."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import cv2
 import numpy as np
 
 from ivl_shards import Sample
-from ivl_shards.format.memory import step_dtype
+from ivl_shards.format.memory import step_map
 from ivl_shards.format.schema import Array
-from textblocks_gen.backgrounds import Pool, crop
-from textblocks_gen.block import Block, Lettering, Vocabulary, draw_block
+from textblocks_gen.backgrounds.pool import crop
 from textblocks_gen.compose import compose
-from textblocks_gen.effects import Darkroom, Mask
-from textblocks_gen.look import Look, draw_look
-from textblocks_gen.others import Other, draw_others
-from textblocks_gen.raster import Outlines, Place, empty_area, fill_glyphs, fill_polygons, take_mask
+from textblocks_gen.effects.ink import Mask
+from textblocks_gen.effects.look import Look, draw_look
+from textblocks_gen.other_words import Other, draw_others
 from textblocks_gen.recipe import TextRecipe
-from textblocks_gen.typeset import box_polygons, box_quads
-from textblocks_gen.warp import bend_page, draw_warp
-from textblocks_gen.words import OTHER_TEXT, line_bytes
+from textblocks_gen.studio import Studio
+from textblocks_gen.typesetting.block import Block, Lettering, draw_block
+from textblocks_gen.typesetting.raster import Outlines, Place, empty_area, fill_glyphs, take_mask
+from textblocks_gen.typesetting.typeset import box_polygons, box_quads
+from textblocks_gen.typesetting.warp import bend_page, draw_warp
+from textblocks_gen.words.spelling import OTHER_TEXT, line_bytes
 
 # Pixels around the text that shadow, outline, extrusion and blur may reach.
 _REACH = 4
 
 
-@dataclass(frozen=True)
-class Studio:
-    """What samples are made from, opened once a process; nothing in it changes."""
-
-    recipe: TextRecipe
-    lettering: Lettering
-    vocabulary: Vocabulary
-    pool: Pool
-    """Its images in BGR, OpenCV's order, so that samples need not be turned to be encoded."""
-    textures: tuple[Array, ...]
-    """Grey, for letters."""
-    darkroom: Darkroom
-
-
 class Canvas:
-    """Buffers that are drawn on and used again. Each thread needs its own."""
+    """Reusable buffers for rendering. Each thread needs its own."""
 
     def __init__(self, recipe: TextRecipe) -> None:
         self.area = empty_area(recipe.height, recipe.width)
@@ -65,8 +51,7 @@ def render(studio: Studio, canvas: Canvas, count: int, rng: np.random.Generator)
     drawn = draw(studio, count, rng)
     outline = box_polygons if recipe.bend else box_quads
     polygons = outline(drawn.block.line_boxes, drawn.place)
-    steps = np.zeros((recipe.height, recipe.width), step_dtype(max(recipe.counts)))
-    fill_polygons(polygons, steps)
+    steps = step_map(polygons, (recipe.height, recipe.width), max(recipe.counts))
     mask = fill(canvas, studio.lettering, drawn.block, drawn.place, reach_of(recipe))
     crop(studio.pool, rng, canvas.image, mask.box, recipe.scenes)
     others = draw_others(studio, polygons, rng) if recipe.cut or recipe.distant else []

@@ -1,4 +1,4 @@
-"""Studio: fonts, words and grounds, found on this machine and opened for rendering."""
+"""Studio: fonts, words and backgrounds, found on this machine and opened for rendering."""
 
 import logging
 from collections.abc import Sequence
@@ -12,17 +12,16 @@ import numpy as np
 from fonts import Face, fingerprint, load
 from ivl_shards import UserError
 from ivl_shards.format.schema import Array
-from textblocks_gen.backgrounds import Grounds, Pool, make_pool
-from textblocks_gen.block import FACE_NAME, Lettering, make_vocabulary
-from textblocks_gen.effects import open_darkroom
+from textblocks_gen.backgrounds.pool import Pool, PoolRecipe, make_pool
+from textblocks_gen.effects.camera import CameraFields, make_camera_fields
+from textblocks_gen.effects.look import Faces
 from textblocks_gen.holdout import kept
-from textblocks_gen.look import Faces
 from textblocks_gen.recipe import TextRecipe
-from textblocks_gen.render import Studio
-from textblocks_gen.typeface import load_typefaces
-from textblocks_gen.typeset import Metrics
-from textblocks_gen.word_choice import Words, choose_words
-from textblocks_gen.words import capitals_needed, character_index, characters_needed
+from textblocks_gen.typesetting.block import FACE_NAME, Lettering, Vocabulary, make_vocabulary
+from textblocks_gen.typesetting.typeface import load_typefaces
+from textblocks_gen.typesetting.typeset import Metrics
+from textblocks_gen.words.choice import ChosenWords, choose_words
+from textblocks_gen.words.spelling import capitals_needed, character_index, characters_needed
 
 log = logging.getLogger(__name__)
 
@@ -32,8 +31,22 @@ _PLAIN = ("sans", "serif", "mono")
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where fonts, words and grounds are; None stands for the default of each."""
+class Studio:
+    """What samples are made from, opened once a process; nothing in it changes."""
+
+    recipe: TextRecipe
+    lettering: Lettering
+    vocabulary: Vocabulary
+    pool: Pool
+    """Its images in BGR, OpenCV's order, so that samples need not be converted to be encoded."""
+    textures: tuple[Array, ...]
+    """Grey textures for letters."""
+    camera: CameraFields
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Where fonts, words and backgrounds are; None stands for the default of each."""
 
     fonts: Path | None = None
     lexicon: Path | None = None
@@ -42,21 +55,21 @@ class Source:
     """A file of running text instead of a lexicon."""
 
 
-def complete(recipe: TextRecipe, source: Source) -> TextRecipe:
-    """The recipe with the fingerprints of what it draws from: equal recipes, equal content."""
-    grounds = _grounds(recipe, source)
+def complete(recipe: TextRecipe, source: Inputs) -> TextRecipe:
+    """Return the recipe with the fingerprints of its inputs: equal recipes, equal content."""
+    wanted = _pool_recipe(recipe, source)
     return replace(
         recipe,
         fonts=fingerprint(usable_faces(recipe, source)),
         lexicon=words_of(recipe, source).fingerprint,
-        # Textures and scenes are told by their recipe; they need not be drawn for that.
-        backgrounds=(_pool(grounds) if grounds.folder else grounds).fingerprint,
+        # The recipe of textures and scenes identifies them; they need not be drawn for that.
+        backgrounds=(_pool(wanted) if wanted.folder else wanted).fingerprint,
     )
 
 
 @lru_cache(maxsize=2)
-def open_studio(recipe: TextRecipe, source: Source) -> Studio:
-    """Everything that rendering needs, once a process."""
+def open_studio(recipe: TextRecipe, source: Inputs) -> Studio:
+    """Open everything that rendering needs, once a process."""
     if complete(recipe, source) != recipe:
         raise UserError(
             "fonts, words or backgrounds here are not those of the recipe: all machines of a "
@@ -67,7 +80,7 @@ def open_studio(recipe: TextRecipe, source: Source) -> Studio:
     characters = characters_needed(recipe, words)
     typefaces = load_typefaces(faces, characters, _outline_size(recipe))
     index = character_index(characters)
-    pool = _turned(_pool(_grounds(recipe, source)))
+    pool = _turned(_pool(_pool_recipe(recipe, source)))
     return Studio(
         recipe=recipe,
         lettering=Lettering(
@@ -88,7 +101,7 @@ def open_studio(recipe: TextRecipe, source: Source) -> Studio:
         ),
         vocabulary=make_vocabulary(words, chosen.running),
         pool=pool,
-        darkroom=open_darkroom(recipe),
+        camera=make_camera_fields(recipe),
         textures=_textures(recipe, pool.images),
     )
 
@@ -109,7 +122,7 @@ def _both_cases(words: Sequence[str]) -> tuple[str, str]:
 
 
 def _mean_widths(advance: Array, characters: str, text: str) -> Array:
-    """Mean width of the letters of a text in each face, (F,), in em.
+    """Return the mean width of the letters of a text in each face, (F,), in em.
 
     Summed one letter after the other: a matrix product may round differently elsewhere.
     """
@@ -120,7 +133,7 @@ def _mean_widths(advance: Array, characters: str, text: str) -> Array:
 
 
 def _textures(recipe: TextRecipe, images: Sequence[Array]) -> tuple[Array, ...]:
-    """Textures for letters: pieces of images in grey, with full contrast."""
+    """Return textures for letters: pieces of images in grey, with full contrast."""
     found = []
     for image in images[: _TEXTURES if recipe.texture else 1]:
         grey = cv2.cvtColor(image[: recipe.height, : recipe.width], cv2.COLOR_BGR2GRAY)
@@ -130,13 +143,13 @@ def _textures(recipe: TextRecipe, images: Sequence[Array]) -> tuple[Array, ...]:
 
 
 def _turned(pool: Pool) -> Pool:
-    """The pool with its images in BGR."""
+    """Return the pool with its images in BGR."""
     images = tuple(cv2.cvtColor(image, cv2.COLOR_RGB2BGR) for image in pool.images)
     return replace(pool, images=images)
 
 
-def _grounds(recipe: TextRecipe, source: Source) -> Grounds:
-    return Grounds(
+def _pool_recipe(recipe: TextRecipe, source: Inputs) -> PoolRecipe:
+    return PoolRecipe(
         recipe.height,
         recipe.width,
         recipe.seed,
@@ -149,23 +162,23 @@ def _grounds(recipe: TextRecipe, source: Source) -> Grounds:
 _pool = lru_cache(maxsize=2)(make_pool)
 
 
-def words_of(recipe: TextRecipe, source: Source) -> Words:
-    """The words that may be drawn; warns of those that are left out."""
+def words_of(recipe: TextRecipe, source: Inputs) -> ChosenWords:
+    """Return the words that may be drawn; warn about those that are left out."""
     return _words(_bare(recipe), source)
 
 
-def usable_faces(recipe: TextRecipe, source: Source) -> tuple[Face, ...]:
-    """The faces that have every character that may be drawn."""
+def usable_faces(recipe: TextRecipe, source: Inputs) -> tuple[Face, ...]:
+    """Return the faces that have every character that may be drawn."""
     return _usable_faces(_bare(recipe), source)
 
 
 def _bare(recipe: TextRecipe) -> TextRecipe:
-    """The recipe without fingerprints: what it draws from is found only once with it."""
+    """Return the recipe without fingerprints: the key under which its inputs are cached."""
     return replace(recipe, fonts="", lexicon="", backgrounds="")
 
 
 @lru_cache(maxsize=4)
-def _words(recipe: TextRecipe, source: Source) -> Words:
+def _words(recipe: TextRecipe, source: Inputs) -> ChosenWords:
     words = choose_words(recipe, source.lexicon, source.text)
     for warning in words.warnings:
         _warn(warning)
@@ -173,7 +186,7 @@ def _words(recipe: TextRecipe, source: Source) -> Words:
 
 
 @lru_cache(maxsize=4)
-def _usable_faces(recipe: TextRecipe, source: Source) -> tuple[Face, ...]:
+def _usable_faces(recipe: TextRecipe, source: Inputs) -> tuple[Face, ...]:
     words = words_of(recipe, source).words
     needed = set(characters_needed(recipe, words)) - {" "}
     capitals = capitals_needed(recipe, words)

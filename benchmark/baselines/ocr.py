@@ -17,13 +17,12 @@ from benchmark.baselines.association import associate, piece_lines, scene_lines,
 from benchmark.baselines.engines import ENGINES, Engine
 from benchmark.data.datasets import TestSet
 from benchmark.evaluation.decoding import Decoding, lexicon_words
-from benchmark.evaluation.scores import Predicted, make_evaluation
+from benchmark.evaluation.evaluate import Predicted, make_evaluation
 from benchmark.results.environment import environment
 from benchmark.results.result import Result, scores_of
 from benchmark.tasks.icdar_blocks import find_scenes
 from benchmark.tasks.task import Task
-from icdar_blocks.picture import read_picture
-from icdar_blocks.scenes import read_split
+from icdar_blocks.scenes import read_picture, read_split
 from ivl_shards import Sample, UserError
 from ivl_shards.format.reader import Dataset
 from ivl_shards.generation.recipe import require

@@ -7,6 +7,13 @@ import numpy as np
 
 from ivl_shards.format.schema import Array
 
+SIZE = (320, 448)
+"""Height and width of the canvas: those of synthetic blocks."""
+_MAX_ENLARGEMENT = 4.0
+# Smallest distance of a block from the canvas's edge: in pixels in training, and over the size of
+# the canvas when pictures are read.
+_MARGIN, _MARGIN_FRACTION = 4, 0.025
+
 
 @dataclass(frozen=True)
 class Letterboxed:
@@ -52,14 +59,6 @@ def letterbox(picture: Array, canvas: tuple[int, int], scale: float = 1.0) -> Le
     laid = cv2.copyMakeBorder(pixels, top, below, left, right, cv2.BORDER_REPLICATE)
     scales = inner[0] / width, inner[1] / height
     return Letterboxed(np.asarray(laid), (height, width), scales, (left, top))
-
-
-SIZE = (320, 448)
-"""Height and width of the canvas: those of synthetic blocks."""
-_MAX_ENLARGEMENT = 4.0
-# Smallest distance of a block from the canvas's edge: in pixels in training, and over the size of
-# the canvas when pictures are read.
-_MARGIN, _MARGIN_FRACTION = 4, 0.025
 
 
 def letterbox_at_scale(picture: Array, canvas: tuple[int, int], scale: float) -> Letterboxed:
@@ -119,24 +118,3 @@ def apply_homography(matrix: Array, points: Array) -> Array:
 
 def _shift(by: Array) -> Array:
     return np.array([[1, 0, by[0]], [0, 1, by[1]], [0, 0, 1]])
-
-
-def step_map(quads: Array, size: tuple[int, int]) -> Array:
-    """The first step whose quad has the pixel's centre, (H, W), 0 where none has.
-
-    Quads (L, 4, 2) are convex, clockwise as one sees them.
-
-    >>> step_map(np.array([[[1.0, 0], [3, 0], [3, 1], [1, 1]]]), (2, 4)).tolist()
-    [[0, 1, 1, 0], [0, 0, 0, 0]]
-    """
-    steps = np.zeros(size, np.uint8)
-    for step in range(len(quads), 0, -1):  # where lines overlap, the earlier one stands
-        quad = quads[step - 1].astype(float)
-        x0, y0 = np.maximum(np.floor(quad.min(0)), 0).astype(int)
-        x1, y1 = np.minimum(np.ceil(quad.max(0)), size[::-1]).astype(int)
-        x, y = np.arange(x0, x1) + 0.5, np.arange(y0, y1)[:, None] + 0.5
-        inside = np.ones((len(y), x.size), bool)
-        for (ax, ay), (bx, by) in zip(quad, np.roll(quad, -1, 0), strict=True):
-            inside &= (bx - ax) * (y - ay) - (by - ay) * (x - ax) >= 0
-        steps[y0:y1, x0:x1][inside] = step
-    return steps

@@ -71,7 +71,7 @@ def make_decoder(alphabet: str, lexicon: str | None = None, beam: int | None = N
 
 
 def _read_lexicon(name: str) -> tuple[str, ...]:
-    from textblocks_gen.lexicon import load_lexicon  # imports numba, which is slow
+    from textblocks_gen.words.lexicon import load_lexicon  # imports numba, which is slow
 
     return load_lexicon(None if name == DEFAULT else Path(name)).words
 

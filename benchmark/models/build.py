@@ -6,6 +6,7 @@ import re
 import sys
 from typing import Any
 
+from benchmark.data.alphabets import ALPHABETS
 from benchmark.models.contract import Model
 from benchmark.models.counter import FastCounter, PaperCounter
 from benchmark.models.end_to_end import build_end_to_end
@@ -15,7 +16,6 @@ from benchmark.models.reader import build_reader
 from benchmark.options import Option, check_options, choice, flag, like, number, whole, wholes
 from benchmark.registry import MODELS, ModelEntry
 from benchmark.tasks.task import ReadingTask, Task
-from benchmark.tasks.text_blocks import ALPHABETS
 from benchmark.training.settings import TRAINING_OPTIONS
 from ivl_shards import UserError
 from ivl_shards.errors import did_you_mean

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from benchmark.data.alphabets import ALPHABETS
 from benchmark.models.block_reader import BlockReader
 from benchmark.models.build import build_model
 from benchmark.models.contract import InductiveModel, Model
@@ -16,7 +17,6 @@ from benchmark.models.line_reader import LineReader
 from benchmark.models.reader import alphabet_name
 from benchmark.registry import MODELS, find_task
 from benchmark.tasks.task import ReadingTask
-from benchmark.tasks.text_blocks import ALPHABETS
 from benchmark.training.run_folder import Config, RunFolder, config_from_json
 from benchmark.training.weights import check_fit, load_into, load_tensors
 from ivl_shards import UserError

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, interpolate
 
+from benchmark.data.alphabets import ALPHABETS
 from benchmark.data.batches import Batch, ReadingBatch
 from benchmark.models.attention import AttentionLstm, flatten_cells
 from benchmark.models.contract import InductiveModel
@@ -18,7 +19,6 @@ from benchmark.models.step import Step
 from benchmark.models.step_targets import reading_steps
 from benchmark.models.tokens import Tokens, pad_tokens
 from benchmark.tasks.task import Kind, ReadingTask
-from benchmark.tasks.text_blocks import ALPHABETS
 from ivl_shards import UserError
 
 # Longest line that is decoded, in symbols: a decoder that has not ended by then will not.

@@ -25,7 +25,7 @@ from ivl_shards.format.schema import Array
 
 # Exponent of the confidence in the score of a line. Letters with low confidence must count much
 # less, because at a wrong scale some are read in any texture. This and the next were chosen on
-# ICDAR's train split (experiments/test_scales.py).
+# ICDAR's train split (experiments/compare_scales.py).
 _CONFIDENCE_POWER = 3
 # Two lines overlap if they share more than this fraction of the smaller one's area.
 _MAX_OVERLAP = 0.3

@@ -217,7 +217,7 @@ def _rows(task: Task, results: Iterable[Result]) -> list[Row]:
     rows: list[Row] = []
     for metric in task.metrics:
         for result in results:
-            label = ", ".join([metric.name, *result.changes])
+            label = ", ".join([metric.name, *result.decoding])
             if label in (row.label for row in rows):
                 label += ", another test set"
             row = result_row(label, [result], metric)

@@ -7,9 +7,9 @@ from html import escape
 from textwrap import wrap
 
 _COLUMNS = 3
-_WIDTH, _HEIGHT = 320, 236  # of a chart with all around it
-_LEFT, _TOP, _RIGHT, _BOTTOM = 46, 54, 312, 196  # of its frame
-_LETTERS = 46  # in a line above a chart
+_WIDTH, _HEIGHT = 320, 236  # size of a chart with its labels
+_LEFT, _TOP, _RIGHT, _BOTTOM = 46, 54, 312, 196  # edges of its axes
+_LETTERS = 46  # most letters in a line of its title
 _TRAINING, _VALIDATION = "#8b93a1", "#c2410c"
 Points = list[tuple[float, float]]  # steps and losses
 
@@ -33,8 +33,10 @@ def read_curve(label: str, lines: Sequence[Mapping[str, float]]) -> Curve:
 
 
 def draw_curves(curves: Sequence[Curve]) -> str:
-    """Return an SVG picture. Each chart has a scale of its own: losses of different models, and of
-    different steps of the same loss, are no measure of each other."""
+    """Return an SVG picture with a chart for each curve.
+
+    Each chart has its own scale: losses of different models do not compare.
+    """
     columns = min(_COLUMNS, len(curves))
     rows = math.ceil(len(curves) / _COLUMNS)
     width, height = columns * _WIDTH, rows * _HEIGHT + 42

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmark.evaluation.evaluate import Column, Evaluation, Predicted, Scores
 from benchmark.evaluation.metrics import Score
-from benchmark.evaluation.scores import Column, Evaluation, Predicted, Scores
 from benchmark.files import read_json, write_json
 from benchmark.old_files import upgrade_result
 from benchmark.options import Option, flag, is_line, is_number, number, whole
@@ -28,6 +28,14 @@ _ROW = whole(0, 1_000_000_000)
 _LINE = Option("a line of text", is_line)
 # Errors can be longer than the truth, so a score in per cent has no clear bound.
 _SCORE = number(-1e9, 1e9)
+# The preset that labels leave out.
+_USUAL_PRESET = "fast"
+_TITLES = {
+    "ocr": "RapidOCR",
+    "tesseract": "Tesseract",
+    "inductive-ocr": "inductive localisation, RapidOCR recogniser",
+}
+"""Names in tables of models whose own name does not say what they are."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +45,7 @@ class Result:
     task: Task
     model: str
     preset: str
-    """That of the training; of an off-the-shelf reader, what it was run on."""
+    """The preset of the training; for an off-the-shelf reader, what it was run on."""
     config: Config | None
     """None: the model was not trained here, such as an off-the-shelf reader."""
     changes: tuple[str, ...]
@@ -70,21 +78,53 @@ class Result:
         return sum(score.samples for n, score in first.items() if isinstance(n, int))
 
     @property
+    def changed_settings(self) -> tuple[str, ...]:
+        """Training settings that were given with `--set`."""
+        return tuple(change for change in self.changes if "=" in change)
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether settings of the preset were changed: a trial, not a model to use."""
+        return bool(self.changed_settings)
+
+    @property
+    def decoding(self) -> tuple[str, ...]:
+        """How predictions were decoded, where not greedily."""
+        others = [change for change in self.changes if "=" not in change]
+        return tuple("with lexicon" if c.startswith("lexicon ") else c for c in others)
+
+    @property
     def label(self) -> str:
-        """The name of the model in tables: model, preset, initial weights, lengths of the
-        training samples where they are not the task's, and what was changed."""
-        label = f"{self.model}, {self.preset}"
-        if self.config and self.config.init:
-            label += f", from {self.config.init.split()[0]}"
+        """The name of the model in tables, as short as can be; `full_label` says the rest."""
+        title = _TITLES.get(self.model, self.model)
+        if self.config is None:
+            title = f"{title} {self.preset}"
+        parts = [title]
+        if self.config and self.preset != _USUAL_PRESET:
+            parts.append(f"{self.preset} preset")
         if self.config and self.config.training.lengths:
-            label += f", trained on {self.config.training.lengths}"
-        return f"{label} ({', '.join(self.changes)})" if self.changes else label
+            lengths = self.config.training.lengths.replace("-", "–")
+            parts.append(f"trained on {lengths} {self.task.unit}")
+        label = ", ".join([*parts, *self.decoding])
+        settings = ", ".join(self.changed_settings)
+        return f"{label} ({settings})" if settings else label
+
+    @property
+    def full_label(self) -> str:
+        """The label, with all that tells results apart which differ in more than their seed."""
+        parts = [f"{self.model} {self.preset}"] if self.model in _TITLES else []
+        parts += [change for change in self.changes if change.startswith("lexicon ")]
+        if self.config and self.config.init:
+            parts.append(f"initial weights {self.config.init.split()[0]}")
+        if self.config and self.config.train_data:
+            parts.append(f"training set {self.config.train_data[:8]}")
+        return "; ".join([self.label, *parts])
 
     @property
     def machine(self) -> str:
         """The machine and its threads."""
         machine, threads = self.environment.get("machine", ""), self.environment.get("threads", "?")
-        return f"{machine}, {threads} threads"
+        return f"{machine}, {threads} thread{'s' * (threads != 1)}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as it is stored."""

@@ -11,13 +11,13 @@ from benchmark.results.result import Result
 from benchmark.results.tables import (
     Row,
     in_table,
+    lengths_text,
     markdown_table,
     paper_source,
     task_rows,
 )
 from benchmark.tasks.task import Task
 from ivl_shards import UserError
-from ivl_shards.generation.recipe import format_counts
 
 
 def read_notes(folder: Path) -> dict[str, str]:
@@ -39,20 +39,18 @@ def results_page(results: Sequence[Result], notes: Mapping[str, str]) -> str:
     lines = [
         "# Results",
         "",
-        "Written by `ivl-bench results` from the files in `results/`: figures in tables are",
-        "not typed, the notes below them are.",
+        "Written by `ivl-bench results` from the files in `results/`.",
         f"The paper's rows are those of {paper_source()}.",
-        "Rows are sorted by the first metric, the best first. Small figures are 95 % confidence",
-        "intervals over the test samples. What was tried besides is in",
-        "[experiments.md](experiments.md).",
+        "Rows are sorted by their score at longer lengths than those of the training, the best",
+        "first. Small figures are 95 % confidence intervals over the test samples. A label leaves",
+        "out the preset `fast`. Trials, which change settings of a preset, are folded away; more",
+        "of them are in [experiments.md](experiments.md).",
         "",
     ]
     for task in TASKS.values():
         own = [result for result in results if result.task.name == task.name]
         if own:
-            lines += _task_section(task, own)
-            if task.name in notes:
-                lines += [notes[task.name], ""]
+            lines += _task_section(task, own, notes.get(task.name, ""))
     return "\n".join(lines)
 
 
@@ -60,7 +58,7 @@ def curve_pictures(results: Sequence[Result]) -> dict[str, str]:
     """Return the pictures of the page by their names: the training curves of each task."""
     pictures = {}
     for task in TASKS.values():
-        trained = [r for r in results if r.task.name == task.name and r.curve]
+        trained = _trained([r for r in results if r.task.name == task.name])
         if trained:
             curves = [read_curve(_run_label(r), r.curve) for r in trained]
             pictures[_picture(task)] = draw_curves(curves)
@@ -75,8 +73,13 @@ def _run_label(result: Result) -> str:
     return f"{result.label}, seed {result.seed}"
 
 
-def _task_section(task: Task, results: Sequence[Result]) -> list[str]:
-    lines = [f"## {task.title}", ""]
+def _trained(results: Sequence[Result]) -> list[Result]:
+    """Return the results of trainings, trials last."""
+    return sorted((r for r in results if r.curve), key=lambda r: (r.is_trial, r.label))
+
+
+def _task_section(task: Task, results: Sequence[Result], notes: str) -> list[str]:
+    lines = [f"## {task.title}", "", *([notes, ""] if notes else [])]
     trials: list[str] = []
     for metric in task.metrics:
         rows = task_rows(task, results, metric)
@@ -84,13 +87,13 @@ def _task_section(task: Task, results: Sequence[Result]) -> list[str]:
         arrow = "lower is better" if metric.lower_is_better else "higher is better"
         head = (
             f"{metric.name[:1].upper()}{metric.name[1:]} in {metric.unit} by number of "
-            f"{task.unit} ({arrow}); trained on {format_counts(task.train.counts)}."
+            f"{task.unit} ({arrow}); trained on {lengths_text(task.train.counts)}."
         )
         if models:
-            lines += [head, "", *markdown_table(models, "model"), ""]
+            lines += [head, "", *markdown_table(models, "model", with_samples=True), ""]
         if tried:
-            trials += [head, "", *markdown_table(tried, "trial"), ""]
-    trained = [result for result in results if result.curve]
+            trials += [head, "", *markdown_table(tried, "trial", with_samples=True), ""]
+    trained = _trained(results)
     if trained:
         lines += [*_training_table(trained), ""]
         lines += [f"![Losses of these runs by step]({_picture(task)})", ""]
@@ -105,7 +108,7 @@ def _split_trials(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
 
 def _training_table(trained: Sequence[Result]) -> list[str]:
     lines = [
-        "| run | steps × batch | parameters | trained for | on | loss along the way |",
+        "| run | steps × batch size | parameters | training time | machine | training loss |",
         "|---" * 6 + "|",
     ]
     for result in trained:

@@ -1,17 +1,18 @@
 """Tables: scores by length, beside the paper's, for terminals and pages."""
 
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
+from benchmark.evaluation.evaluate import Column
 from benchmark.evaluation.metrics import Metric
-from benchmark.evaluation.scores import Column
 from benchmark.results.result import Result, read_result
 from benchmark.tasks.task import Task
 from ivl_shards import UserError
+from ivl_shards.generation.recipe import format_counts
 
 _PAPER = Path(__file__).parent / "paper.json"
 
@@ -39,19 +40,74 @@ class Row:
     @property
     def is_trial(self) -> bool:
         """Whether settings of a preset were changed: a trial, not a model to use."""
-        return any("=" in change for result in self.results for change in result.changes)
+        return any(result.is_trial for result in self.results)
 
     @property
-    def overall(self) -> float:
-        """One figure to sort by: over all samples, or the mean over the lengths."""
-        if "all" in self.figures:
-            return self.figures["all"]
-        return mean(self.figures.values())
+    def seeds(self) -> int | None:
+        """The number of trainings; None: not known, or not trained here."""
+        return len(self.results) if self.results and self.results[0].config else None
 
     @property
     def samples(self) -> int | None:
-        """The number of test samples."""
+        """The number of test samples, if known."""
         return self.results[0].samples if self.results else None
+
+    def over(self, span: "Span") -> float | None:
+        """Return the score over several lengths: the mean of those that were measured."""
+        if span.pooled in self.figures:
+            return self.figures[span.pooled]
+        found = [self.figures[n] for n in self.measured(span)]
+        return mean(found) if found else None
+
+    def measured(self, span: "Span") -> tuple[int, ...]:
+        """Return the lengths of a span that were measured."""
+        return tuple(n for n in span.lengths if n in self.figures)
+
+
+@dataclass(frozen=True)
+class Span:
+    """Lengths that are summed up in one figure."""
+
+    title: str
+    lengths: tuple[int, ...]
+    role: str = ""
+    """Why these: `trained`, `longer`, `longest` or nothing."""
+    pooled: str = ""
+    """The column of a score over all samples of these lengths, where there is one."""
+
+
+def task_spans(task: Task) -> tuple[Span, ...]:
+    """Return what a task is summed up by: trained lengths, longer ones, and the longest.
+
+    Where no test sample is longer than those of the training: the shortest length and the rest.
+    """
+    tested, trained = task.test.counts, task.train.counts
+    longer = tuple(n for n in tested if n > max(trained))
+    if not longer:
+        first, *rest = sorted(tested)
+        pooled = "2+" if first == 1 else ""
+        spans = [_span(task, (first,)), _span(task, tuple(rest), pooled=pooled)]
+    else:
+        inside = tuple(n for n in tested if n in trained)
+        spans = [_span(task, inside, "trained"), _span(task, longer, "longer")]
+        if len(longer) > 1:
+            spans.append(_span(task, (max(longer),), "longest"))
+    return tuple(span for span in spans if span.lengths)
+
+
+def _span(task: Task, lengths: tuple[int, ...], role: str = "", pooled: str = "") -> Span:
+    unit = task.unit.removesuffix("s") if lengths == (1,) else task.unit
+    named = "2 and more" if pooled else lengths_text(lengths)
+    return Span(f"{named} {unit}", lengths, role, pooled)
+
+
+def lengths_text(lengths: Sequence[int]) -> str:
+    """Return lengths in words.
+
+    >>> lengths_text([1, 2, 3, 15])
+    '1–3, 15'
+    """
+    return format_counts(tuple(lengths)).replace("-", "–").replace(",", ", ")
 
 
 def paper_rows(task: Task, metric: Metric) -> list[Row]:
@@ -91,40 +147,70 @@ def result_row(label: str, results: Sequence[Result], metric: Metric) -> Row:
 
 
 def group_runs(results: Iterable[Result]) -> dict[tuple[str, str], list[Result]]:
-    """Group results by label and test set: those of a group differ in their seed alone.
+    """Group results by full label and test set: those of a group differ in their seed alone.
 
     Of two results of the same weights on the same test set, the one of the training is kept.
     """
     groups: dict[tuple[str, str], dict[int | None, Result]] = defaultdict(dict)
     for result in sorted(results, key=lambda result: not result.curve):
-        groups[result.label, result.test_data].setdefault(result.seed, result)
+        groups[result.full_label, result.test_data].setdefault(result.seed, result)
     return {key: list(seeds.values()) for key, seeds in groups.items()}
 
 
 def task_rows(task: Task, results: Iterable[Result], metric: Metric) -> list[Row]:
     """Return the paper's rows and ours, the best first; a row for each group of runs."""
-    own = [result for result in results if result.task.name == task.name]
-    groups = group_runs(own)
-    labels = [label for label, _ in groups]
-    ours = [
-        result_row(_row_label(task, label, runs, labels.count(label) > 1), runs, metric)
-        for (label, _), runs in groups.items()
-    ]
+    groups = list(group_runs(r for r in results if r.task.name == task.name).values())
+    labels = _unique_labels(task, [runs[0] for runs in groups])
+    ours = [result_row(label, runs, metric) for label, runs in zip(labels, groups, strict=True)]
     rows = [row for row in (*paper_rows(task, metric), *ours) if row.figures]
+    return sort_rows(task, rows, metric)
+
+
+def sort_rows(task: Task, rows: Iterable[Row], metric: Metric) -> list[Row]:
+    """Return rows in the order of their scores at longer lengths, the best first.
+
+    Rows without such scores come after them, in the order of their mean over all lengths; rows
+    of other test sets come last.
+    """
+    span = task_spans(task)[:2][-1]
     sign = 1 if metric.lower_is_better else -1
-    return sorted(rows, key=lambda row: (sign * row.overall, row.label))
+
+    def place(row: Row) -> tuple[bool, bool, float, str]:
+        value = row.over(span)
+        known = mean(row.figures.values()) if value is None else value
+        return not has_task_lengths(task, row), value is None, sign * known, row.label
+
+    return sorted(rows, key=place)
 
 
-def _row_label(task: Task, label: str, runs: Sequence[Result], ambiguous: bool) -> str:
-    """Return a label that says how many seeds, and which lengths where there are several sets."""
-    if len(runs) > 1:
-        label += f", {len(runs)} seeds"
-    if ambiguous:
-        columns = next(iter(runs[0].scores.values()))
-        lengths = sorted(n for n in columns if isinstance(n, int))
-        if lengths != sorted(task.test.counts):
-            label += f", tested on {lengths[0]}–{lengths[-1]}"
-    return label
+def has_task_lengths(task: Task, row: Row) -> bool:
+    """Tell whether a row has no other lengths than the test set of the task."""
+    return all(n in task.test.counts for n in row.figures if isinstance(n, int))
+
+
+def _unique_labels(task: Task, results: Sequence[Result]) -> list[str]:
+    """Return a label for each result that no other one has, as short as possible."""
+    labels = [result.label for result in results]
+    longer: tuple[Callable[[Result], str], ...] = (
+        lambda result: f"{result.label}{_tested_on(task, result)}",
+        lambda result: f"{result.full_label}{_tested_on(task, result)}",
+        lambda result: f"{result.full_label}, test set {result.test_data[:8]}",
+    )
+    for make in longer:
+        count = Counter(labels)
+        labels = [
+            make(result) if count[label] > 1 else label
+            for label, result in zip(labels, results, strict=True)
+        ]
+    return labels
+
+
+def _tested_on(task: Task, result: Result) -> str:
+    """Return the lengths of a test set where they are not the task's."""
+    lengths = sorted(n for n in next(iter(result.scores.values())) if isinstance(n, int))
+    if not lengths or set(lengths) == set(task.test.counts):
+        return ""
+    return f", tested on {lengths_text(lengths)} {task.unit}"
 
 
 def sort_columns(columns: Iterable[Column]) -> list[Column]:
@@ -158,16 +244,17 @@ def text_table(task: Task, rows: Sequence[Row], metric: Metric) -> str:
     return "\n".join(lines)
 
 
-def markdown_table(rows: Sequence[Row], first: str) -> list[str]:
-    """Return the lines of a Markdown table."""
+def markdown_table(rows: Sequence[Row], first: str, with_samples: bool = False) -> list[str]:
+    """Return the lines of a Markdown table, if asked with the number of test samples."""
     lengths = sort_columns({n for row in rows for n in row.figures})
-    lines = [
-        f"| {first} | " + " | ".join(map(str, lengths)) + " |",
-        "|---" * (len(lengths) + 1) + "|",
-    ]
+    heads = [first, *map(str, lengths), *(["samples"] if with_samples else [])]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for row in rows:
         cells = [_cell(row, n) for n in lengths]
-        lines.append(f"| {in_table(row.label)} | " + " | ".join(cells) + " |")
+        if with_samples:
+            cells.append("–" if row.samples is None else f"{row.samples:,}")
+        seeds = f", {row.seeds} seeds" if (row.seeds or 1) > 1 else ""
+        lines.append(f"| {in_table(row.label)}{seeds} | " + " | ".join(cells) + " |")
     return lines
 
 

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from benchmark.data.alphabets import ASCII
 from benchmark.data.augmentation import jitter_colours
-from benchmark.data.letterbox import SIZE, step_map, training_scale, warp_onto_canvas
+from benchmark.data.letterbox import SIZE, training_scale, warp_onto_canvas
 from benchmark.evaluation.metrics import spot_words, word_metrics
 from benchmark.tasks.task import ReadingTask, Split
-from benchmark.tasks.text_blocks import ALPHABET, line_quads, line_texts
+from benchmark.tasks.text_blocks import line_quads, line_texts
 from icdar_blocks import generate, group_split, plan_dataset
 from ivl_shards import Sample, UserError
+from ivl_shards.format.memory import step_map
 from ivl_shards.format.reader import Dataset
 from ivl_shards.format.schema import Array
 
@@ -78,8 +80,8 @@ def preprocess(
         if rng.random() < 0.3:
             image = 255 - image  # light text on dark ground is as likely as the other
     pixels, moved = warp_onto_canvas(image, quads, scale, warp, place)
-    fields = {"image": pixels, "line_quad": moved, "steps": step_map(moved, SIZE)}
-    return Sample({**sample, **fields}, sample.sequence)
+    steps = step_map(moved, SIZE, closed=True)
+    return Sample({**sample, "image": pixels, "line_quad": moved, "steps": steps}, sample.sequence)
 
 
 def _block(sample: Sample, rng: np.random.Generator | None) -> tuple[Array, Array]:
@@ -123,7 +125,7 @@ ICDAR_BLOCKS = ReadingTask(
     generate=generate_split,
     recipe=recipe,
     photographs=True,
-    alphabet=ALPHABET,
+    alphabet=ASCII,
     line_texts=line_texts,
     line_quads=line_quads,
     letterbox=SIZE,

@@ -72,10 +72,6 @@ class Task:
         """The most important metric."""
         return self.metrics[0]
 
-    def find_metric(self, name: str) -> Metric | None:
-        """Return the metric with a name, if the task has it."""
-        return next((metric for metric in self.metrics if metric.name == name), None)
-
     @abstractmethod
     def truth(self, sample: Sample) -> Prediction:
         """Return the ground truth that a prediction is compared with."""

@@ -2,9 +2,9 @@
 
 import json
 from pathlib import Path
-from string import ascii_letters, digits, punctuation
 from typing import TYPE_CHECKING, Any
 
+from benchmark.data.alphabets import ASCII
 from benchmark.data.letterbox import SIZE
 from benchmark.evaluation.metrics import EDIT_DISTANCE, LINE_COUNT, match_words, word_metrics
 from benchmark.tasks.task import ReadingTask, Split
@@ -14,11 +14,6 @@ from ivl_shards.format.schema import Array
 if TYPE_CHECKING:
     from textblocks_gen import TextRecipe
 
-LETTERS = " " + ascii_letters
-"""The space and the letters that the lexicon's words consist of."""
-ALPHABET = LETTERS + digits + punctuation
-"""Printable ASCII."""
-ALPHABETS = {"letters": LETTERS, "ascii": ALPHABET}
 # Fractions of the training words that are numbers or end in a punctuation mark; the test set has
 # none, as in the paper.
 _NUMBERS, _MARKS = 0.04, 0.06
@@ -94,7 +89,7 @@ TEXT_BLOCKS = ReadingTask(
     generate=generate_split,
     recipe=recipe,
     photographs=True,
-    alphabet=ALPHABET,
+    alphabet=ASCII,
     line_texts=line_texts,
     line_quads=line_quads,
     letterbox=SIZE,

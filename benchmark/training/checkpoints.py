@@ -13,6 +13,9 @@ from benchmark.options import is_number, whole
 from benchmark.training.weights import load_into, load_tensors, save_tensors
 from ivl_shards import UserError
 
+SAVE_EVERY = 60.0
+"""Seconds between two checkpoints, unless the user says otherwise."""
+
 
 @dataclass
 class State:

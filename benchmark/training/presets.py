@@ -68,7 +68,7 @@ TRAININGS: dict[tuple[str, str, str], Training] = {
     ("toy-shapes", "end-to-end", "paper"): Training(20_000, 32, **_PAPER),
     ("coloured-shapes", "inductive", "fast"): Training(1200, 16, ema=0.99),
     # From nothing, an end-to-end counter stays at chance for as long as its twin takes to learn:
-    # whole sequences say little about where objects are. It is given the twin's eyes.
+    # whole sequences say little about where objects are. So it starts with the twin's encoder.
     ("coloured-shapes", "end-to-end", "fast"): Training(
         1200, 16, ema=0.99, encoder="coloured-shapes-inductive-fast"
     ),

@@ -1,4 +1,4 @@
-"""Run: a folder with the configuration, log, checkpoint, weights and result of one training.
+"""The folder of a run: configuration, log, checkpoint, weights and result of one training.
 
 config.json             what was asked for
 log.jsonl               a line now and then: step, loss, seconds

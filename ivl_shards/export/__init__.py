@@ -1,1 +1,1 @@
-"""Datasets in the formats of other tools: plain files, WebDataset, COCO, ICDAR."""
+"""Export to the formats of other tools: plain files, WebDataset, COCO, ICDAR."""

@@ -1,7 +1,7 @@
-"""COCO: images and one annotations.json, as object detectors are trained on.
+"""COCO: images and one annotations.json, the format that object detectors are trained on.
 
-Whatever has quads or boxes is annotated. The file is written as it grows, so that memory does
-not depend on the number of samples.
+Everything that has quads or boxes is annotated. The file is written sample by sample, so that
+memory does not depend on the number of samples.
 """
 
 import json
@@ -26,7 +26,7 @@ Category = tuple[str, str]
 
 
 def list_categories(dataset: Dataset, outlines: list[Outlines]) -> list[Category]:
-    """The classes of all things, in the order of their ids, which begin at 1."""
+    """Return the classes of everything outlined, in the order of their ids, which begin at 1."""
     found: list[Category] = []
     for o in outlines:
         classes = dataset.schema[o.kind].classes if o.kind else (_only_class(dataset, o),)
@@ -35,7 +35,7 @@ def list_categories(dataset: Dataset, outlines: list[Outlines]) -> list[Category
 
 
 def _only_class(dataset: Dataset, outlines: Outlines) -> str:
-    """What things without a field of classes are called: the recipe may have chosen one class."""
+    """Name what has no field of classes: by the class that the recipe chose, or by its noun."""
     chosen = dataset.recipe.get("category")
     return chosen if isinstance(chosen, str) and outlines.of_steps else outlines.noun
 
@@ -43,7 +43,10 @@ def _only_class(dataset: Dataset, outlines: Outlines) -> str:
 def annotate(
     schema: Schema, outlines: Outlines, ids: dict[Category, int], fields: Fields
 ) -> Iterator[dict[str, Any]]:
-    """The annotations of one kind in a sample, without ids; not what is outside the image."""
+    """Yield the annotations of one kind of outlines in a sample, without ids.
+
+    What lies outside the image is left out.
+    """
     height, width = picture_size(fields)
     texts = outlines.texts(fields) if outlines.has_texts else None
     kinds = plain(fields[outlines.kind], schema[outlines.kind].classes) if outlines.kind else None
@@ -69,7 +72,7 @@ def annotate(
 
 
 def bounding_box(polygon: Array) -> list[float]:
-    """x, y, width and height.
+    """Return x, y, width and height of a polygon's bounding box.
 
     >>> import numpy as np
     >>> bounding_box(np.array([[1.0, 2], [4, 3], [2, 7]]))
@@ -81,12 +84,11 @@ def bounding_box(polygon: Array) -> list[float]:
 
 
 def write_coco(dataset: Dataset, folder: Path) -> Iterator[int]:
-    """The images in a folder of their own, and annotations.json beside it."""
+    """Write the folder images/ and, beside it, annotations.json."""
     outlines = find_outlines(dataset.schema)
     if not outlines:
         raise UserError(
-            f"{dataset.path}: has no quads or boxes, which --format coco is made of: "
-            "take --format files"
+            f"{dataset.path}: has no quads or boxes, which --format coco needs: use --format files"
         )
     categories = list_categories(dataset, outlines)
     (folder / "images").mkdir()
@@ -135,7 +137,7 @@ def _write_item(out: IO[str], item: dict[str, Any], first: bool) -> None:
 
 
 def _head(dataset: Dataset, categories: list[Category]) -> str:
-    """The beginning of the file. No date: the same data gives the same bytes."""
+    """Return the beginning of the file. No date: equal data gives equal bytes."""
     attributes = dataset.attributes
     head = {
         "info": {
@@ -154,7 +156,7 @@ def _head(dataset: Dataset, categories: list[Category]) -> str:
 
 
 def area(polygon: Array) -> float:
-    """Area of a polygon that does not cross itself, (K, 2) corners in either direction.
+    """Return the area of a polygon that does not cross itself, (K, 2) corners in either direction.
 
     >>> area(np.array([[0, 0], [4, 0], [4, 3]]))
     6.0
@@ -166,7 +168,7 @@ def area(polygon: Array) -> float:
 
 
 def clip(polygon: Array, width: float, height: float) -> Array:
-    """The part inside [0, width] × [0, height], (K, 2); nothing, (0, 2), if it is all outside.
+    """Clip a polygon, (K, 2), to [0, width] × [0, height]; (0, 2) if it lies outside.
 
     >>> clip(np.array([[-2.0, 1], [2, 1], [2, 3], [-2, 3]]), 10, 10).tolist()
     [[0.0, 1.0], [2.0, 1.0], [2.0, 3.0], [0.0, 3.0]]
@@ -181,7 +183,10 @@ def clip(polygon: Array, width: float, height: float) -> Array:
 
 
 def _cut(polygon: Array, axis: int, inside: Array, edge: float) -> Array:
-    """The part where `inside`, a distance for each corner, is not negative (Sutherland–Hodgman)."""
+    """Keep the part where `inside`, a distance for each corner, is not negative.
+
+    This is one step of the Sutherland–Hodgman algorithm.
+    """
     kept: list[Array] = []
     for k in range(len(polygon)):
         before, here = inside[k - 1], inside[k]

@@ -1,7 +1,7 @@
-"""ICDAR: images and a text file for each, as in ICDAR 2015's "Incidental Scene Text".
+"""ICDAR: images, each with a text file, in the format of ICDAR 2015's "Incidental Scene Text".
 
 images/img_1.jpg
-gt/gt_img_1.txt    one word a line: x1,y1,x2,y2,x3,y3,x4,y4,text
+gt/gt_img_1.txt    one word per line: x1,y1,x2,y2,x3,y3,x4,y4,text
 """
 
 from collections.abc import Iterator
@@ -14,17 +14,17 @@ from ivl_shards.format.outlines import Fields, Outlines, find_outlines
 from ivl_shards.format.pictures import picture_bytes, picture_ending, picture_size
 from ivl_shards.format.reader import Dataset
 
-# What evaluation tools leave out of the count.
+# Evaluation tools ignore words with this transcription.
 _UNREADABLE = "###"
 
 
 def text_outlines(dataset: Dataset, level: str | None) -> Outlines:
-    """What is to be written: `line` or `word`, by default the smallest whose texts are known."""
+    """Return what to write: lines or words, by default the smallest with known texts."""
     found = {o.noun: o for o in find_outlines(dataset.schema) if o.has_texts}
     if not found:
         raise UserError(
-            f"{dataset.path}: has no texts with quads or boxes, which --format icdar is made of: "
-            "take --format coco or files"
+            f"{dataset.path}: has no texts with quads or boxes, which --format icdar needs: "
+            "use --format coco or files"
         )
     if level is None:
         return next((o for o in found.values() if o.parent), next(iter(found.values())))
@@ -34,7 +34,7 @@ def text_outlines(dataset: Dataset, level: str | None) -> Outlines:
 
 
 def ground_truth(outlines: Outlines, fields: Fields) -> str:
-    """The text file of a sample: corners to the nearest whole pixel, kept inside the image."""
+    """Return the text file of a sample: corners rounded to whole pixels, clipped to the image."""
     height, width = picture_size(fields)
     corners = np.clip(np.rint(outlines.quads(fields)), 0, (width, height)).astype(int)
     rows = zip(corners.reshape(-1, 8).tolist(), outlines.texts(fields), strict=True)
@@ -46,7 +46,7 @@ def _one_line(text: str) -> str:
 
 
 def write_icdar(dataset: Dataset, folder: Path, level: str | None = None) -> Iterator[int]:
-    """Images and text files, numbered from 1 as ICDAR numbers them."""
+    """Write images and text files, numbered from 1 as in ICDAR."""
     outlines = text_outlines(dataset, level)
     ending = picture_ending(dataset.schema)
     images, truths = folder / "images", folder / "gt"

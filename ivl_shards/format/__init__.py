@@ -1,4 +1,4 @@
-"""What a dataset file is: fields, samples and memory; how files are written, checked and read.
+"""The file format: fields, samples and memory; writing, checking and reading files.
 
-The only package that knows h5py.
+This is the only package that imports h5py.
 """

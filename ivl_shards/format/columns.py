@@ -1,7 +1,7 @@
-"""Columns: one field of one file, read fast where its storage allows.
+"""Columns: one field of one file, read without HDF5 where its storage allows.
 
-HDF5 takes about 150 µs for a row, mostly bookkeeping. Where a field is stored plainly, its
-place in the file is known once and rows are read from there directly.
+HDF5 takes about 150 µs for a row, mostly bookkeeping. If a field is stored contiguously or as one
+chunk per sample, its offsets in the file are looked up once, and rows are read from there.
 """
 
 from pathlib import Path
@@ -19,10 +19,10 @@ class Column(Protocol):
     """All rows of a field in one file."""
 
     def row(self, i: int) -> Array:
-        """One value as stored, padding included."""
+        """Return one value as stored, with padding."""
 
     def rows(self, indices: Array) -> Array:
-        """Several values, in the order asked for."""
+        """Return several values, in the order of the indices."""
 
 
 class PlainColumn:
@@ -34,7 +34,7 @@ class PlainColumn:
         self._map = mapped[start:stop].view(dataset.dtype).reshape(dataset.shape)
 
     def row(self, i: int) -> Array:
-        # With the dots a text keeps its declared length.
+        # With the ellipsis a text keeps its declared length.
         return np.array(self._map[i, ...])
 
     def rows(self, indices: Array) -> Array:
@@ -42,7 +42,7 @@ class PlainColumn:
 
 
 class DeflateColumn:
-    """A dataset of one gzip chunk a sample; chunks are found and unpacked without HDF5."""
+    """A dataset with one gzip chunk per sample, which is located and unpacked without HDF5."""
 
     def __init__(self, mapped: Array, dataset: Any, path: Path) -> None:
         self._bytes = memoryview(mapped.data)
@@ -57,7 +57,7 @@ class DeflateColumn:
     def rows(self, indices: Array) -> Array:
         out = np.empty((len(indices), *self._shape), self._dtype)
         flat = memoryview(out.reshape(-1).view(np.uint8).data)
-        # Each is copied at once, while it is still in the processor's cache.
+        # Each is copied immediately, while it is still in the CPU cache.
         for k, i in enumerate(indices.tolist()):
             flat[k * self._length : (k + 1) * self._length] = self._unpack(i)
         return out
@@ -70,7 +70,7 @@ class DeflateColumn:
 
 
 class Hdf5Column:
-    """Any other storage, through HDF5: bytes of varying length, or a file packed anew."""
+    """Any other storage, read through HDF5: variable-length bytes, or a repacked file."""
 
     def __init__(self, dataset: Any, path: Path) -> None:
         self._dataset = dataset
@@ -81,14 +81,14 @@ class Hdf5Column:
             return np.asarray(self._dataset[i])
 
     def rows(self, indices: Array) -> Array:
-        # HDF5 wants rows in rising order, each once.
+        # HDF5 requires rows in increasing order, each once.
         rising, back = np.unique(indices, return_inverse=True)
         with damage_named(self._path):
             return np.asarray(self._dataset[rising])[back]
 
 
 def open_column(path: Path, mapped: Array, dataset: Any, field: Field) -> Column:
-    """The fastest way to read a field; `mapped` is the whole file as bytes."""
+    """Return the fastest column for a field; `mapped` is the whole file as bytes."""
     if field.storage == PLAIN and dataset.id.get_offset() is not None:
         return PlainColumn(mapped, dataset)
     if field.storage == DEFLATE and is_one_sample_a_chunk(dataset):
@@ -97,18 +97,17 @@ def open_column(path: Path, mapped: Array, dataset: Any, field: Field) -> Column
 
 
 def decode(field: Field, value: Array) -> Array:
-    """A stored value as a user wants it."""
+    """Return a stored value, with photographs decoded to pixels."""
     return decode_jpeg(value) if field.storage == ENCODED else value
 
 
 def map_file(path: Path) -> Array:
-    """The bytes of a file, read as they are needed. One map serves all columns: each map keeps
-    a file open."""
+    """Map a file into memory, read on demand. All columns share one map: each keeps a file open."""
     return np.memmap(path, np.uint8, "r")
 
 
 def _chunk_places(dataset: Any) -> list[slice]:
-    """Where in the file the chunk of each sample lies."""
+    """Return the position in the file of each sample's chunk."""
     places = [slice(0)] * len(dataset)
 
     def note(chunk: Any) -> None:

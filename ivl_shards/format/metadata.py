@@ -1,7 +1,7 @@
-"""About: what a dataset says of itself in words, beside its numbers.
+"""Metadata: title, description, origins and limits of a dataset, for people who use it.
 
-A generator declares it, every file carries it as attributes, and a dataset card is written from
-there: without the generator, and years later.
+A generator states them, every file stores them as attributes, and a dataset card is written from
+the attributes alone, years later and without the generator.
 """
 
 import re
@@ -19,59 +19,56 @@ from ivl_shards.format.structure import stored_json
 
 @dataclass(frozen=True)
 class Origin:
-    """Something of other people that samples are made of: fonts, words, photographs …"""
+    """Third-party material in the samples, such as fonts, words or photographs."""
 
     what: str
     where: str
-    """Where it comes from; never a place on the maker's machine."""
+    """Where it comes from; never a path on the machine that generated the dataset."""
     licence: str
     cite: str = ""
-    """BibTeX, where its authors ask to be cited."""
+    """BibTeX, if its authors ask to be cited."""
 
 
 @dataclass(frozen=True)
-class About:
-    """What a card needs that neither recipe nor fields tell. All of it may be missing."""
+class Metadata:
+    """What users should know beyond the recipe and the fields. Every entry is optional."""
 
     title: str = ""
     description: str = ""
     command: str = ""
-    """What a user types to make the dataset again, all but the name of the file; empty where the
-    command line cannot say it."""
+    """Command that generates the dataset again, without the name of the file; empty if no command
+    line can express the recipe."""
     origins: tuple[Origin, ...] = ()
     limits: tuple[str, ...] = ()
-    """What the data must not be trusted with, a sentence each."""
+    """Known limitations, one sentence each."""
 
     def attributes(self) -> dict[str, Any]:
-        """What stands on the file; nothing for what is not known."""
-        said = {
+        """Return the attributes to store, without empty entries."""
+        entries = {
             "title": self.title,
             "description": self.description,
             "command": self.command,
             "origins": [asdict(origin) for origin in self.origins],
             "limits": list(self.limits),
         }
-        return {name: value for name, value in said.items() if value}
+        return {name: value for name, value in entries.items() if value}
 
 
-def nothing_said(recipe: Any, source: Any) -> About:
-    """For generators that say nothing about their data."""
-    return About()
+def no_metadata(recipe: Any, source: Any) -> Metadata:
+    """Return empty metadata, the default of a generator."""
+    return Metadata()
 
 
-def stored_about(attributes: Mapping[str, Any]) -> About:
-    """Return what the attributes of a file say; files of format 1.0 say nothing.
+def stored_metadata(attributes: Mapping[str, Any]) -> Metadata:
+    """Return the metadata in the attributes of a file; files of format 1.0 have none.
 
-    Keys that this version does not know are left out: a later minor version may add some.
+    Unknown keys are ignored, because a later minor version may add some.
     """
-    origins = _stored_list(attributes, "origins", dict)
-    return About(
+    return Metadata(
         attributes.get("title", ""),
         attributes.get("description", ""),
         attributes.get("command", ""),
-        tuple(
-            Origin(*(clean_text(row.get(f.name, "")) for f in fields(Origin))) for row in origins
-        ),
+        tuple(map(_origin, _stored_list(attributes, "origins", dict))),
         tuple(map(clean_text, _stored_list(attributes, "limits", str))),
     )
 
@@ -83,12 +80,12 @@ def _origin(row: dict[str, Any]) -> Origin:
 def _stored_list(attributes: Mapping[str, Any], name: str, kind: type) -> list[Any]:
     rows = stored_json(attributes, name, "[]")
     if not isinstance(rows, list) or not all(isinstance(row, kind) for row in rows):
-        raise Damage(f"damaged: attribute '{name}' is not a list as docs/FORMAT.md has it")
+        raise Damage(f"damaged: attribute '{name}' is not a list as docs/FORMAT.md specifies")
     return rows
 
 
 def stored_versions(attributes: Mapping[str, Any]) -> dict[str, str]:
-    """The packages that a file was made with, the toolkit first; files of format 1.0: none."""
+    """Return the package versions stored in a file, the toolkit first; {} for format 1.0."""
     found = stored_json(attributes, "versions", "{}")
     if not isinstance(found, dict):
         raise Damage("damaged: attribute 'versions' is not a JSON object")
@@ -97,11 +94,11 @@ def stored_versions(attributes: Mapping[str, Any]) -> dict[str, str]:
 
 @cache
 def versions() -> dict[str, str]:
-    """The toolkit and the packages that it needs, each at the version that is installed here."""
+    """Return the installed versions of the toolkit and of the packages that it requires."""
     needed = [line for line in requires("ivl") or [] if "extra ==" not in line]
     names = sorted(re.split(r"[^\w.-]", line)[0] for line in needed)
     found = {}
     for name in ("ivl", *names):
-        with suppress(PackageNotFoundError):  # some come under another name, as OpenCV does
+        with suppress(PackageNotFoundError):  # some are installed under another name, like OpenCV
             found[name] = version(name)
     return found

@@ -1,8 +1,8 @@
-"""Outlines: the quads or boxes of a dataset, what they are around, and what it says there.
+"""Outlines: the quads or boxes in a dataset, with what they outline and its text.
 
-All of it is told by the fields: `word_quad` and `word_box`, counted by `word_count`, are around
-words; `word_text` is what each says; `word_line` is the line each is on, and where there is no
-`word_text` a line's text, split at its spaces, gives that of its words.
+All of this follows from the names of the fields: `word_quad` and `word_box`, counted by
+`word_count`, outline words; `word_text` is their text; `word_line` is the index of the line that a
+word is on. Without `word_text`, the text of a line is split at its spaces.
 """
 
 import re
@@ -22,44 +22,44 @@ _SHAPES = ((4, 2), (4,))
 
 
 class Mismatch(Damage):
-    """Texts and outlines that do not belong together."""
+    """Texts and outlines that do not match."""
 
 
 @dataclass(frozen=True)
 class Outlines:
-    """One kind of thing that is outlined, and the fields that tell about it."""
+    """One kind of outline, and the fields that describe it."""
 
     noun: str
-    """What is outlined, such as `line`, `word` or `object`."""
+    """What is outlined: `line`, `word`, `object` …"""
     field: str
-    """The field of the quads or boxes."""
+    """Field with the quads or boxes."""
     of_steps: bool
-    """Whether there is one for each step."""
+    """Whether there is one outline per step."""
     text: str = ""
-    """The field of what each says."""
+    """Field with the text of each."""
     parent: str = ""
-    """The field that tells which larger thing each belongs to, by number."""
+    """Field with the index of the larger unit that each belongs to, for example the line."""
     parent_text: str = ""
-    """The field of what those say, a space between two things; used where `text` is missing."""
+    """Field with the texts of those units, separated by spaces; used if `text` is missing."""
     kind: str = ""
-    """The field of the class of each."""
+    """Field with the class of each."""
     labels: tuple[str, ...] = ()
-    """All other fields with a value for each."""
+    """All other fields with one value for each."""
 
     @property
     def has_texts(self) -> bool:
-        """Whether what each says is known."""
+        """Whether the texts are known."""
         return bool(self.text or self.parent_text)
 
     def quads(self, fields: Fields) -> Array:
-        """Corners, (K, 4, 2) float64, those of boxes clockwise from the upper left."""
+        """Return the corners, (K, 4, 2) float64; those of boxes clockwise from the upper left."""
         value = fields[self.field].astype(np.float64)
         if not (np.abs(value) <= FARTHEST).all():
             raise Damage(f"{self.field} has a corner that is not a place near the image")
         return value if value.ndim == 3 else value[:, [0, 1, 2, 1, 2, 3, 0, 3]].reshape(-1, 4, 2)
 
     def texts(self, fields: Fields) -> list[str]:
-        """What each says."""
+        """Return the text of each."""
         if self.text:
             return [text.decode("utf-8", "replace") for text in fields[self.text].tolist()]
         parents = [text.decode("utf-8", "replace") for text in fields[self.parent_text].tolist()]
@@ -67,31 +67,32 @@ class Outlines:
 
 
 def find_outlines(schema: Schema) -> list[Outlines]:
-    """All kinds of outlines: that of the steps first, then parts of other things, then others."""
+    """Return all kinds of outlines: that of the steps first, then their parts, then others."""
     chosen: dict[str, Field] = {}
     for field in schema:
         if _is_outline(field):
             noun = _noun(field.counted_by)
-            if noun not in chosen or field.shape[1:] == (4, 2):  # a quad is closer than a box
+            # A quad fits more tightly than a box.
+            if noun not in chosen or field.shape[1:] == (4, 2):
                 chosen[noun] = field
-    found = [_about(schema, noun, field) for noun, field in chosen.items()]
+    found = [_outlines(schema, noun, field) for noun, field in chosen.items()]
     return sorted(found, key=lambda o: (not o.of_steps, not o.parent))
 
 
 def step_noun(schema: Schema) -> str:
-    """What a step adds: `line`, `object`."""
+    """Return what a step adds: `line`, `object`."""
     return _noun(schema.sequence)
 
 
 def step_text(schema: Schema) -> str:
-    """The field of what each step's part says, or nothing."""
+    """Return the field with the text that each step adds; empty if there is none."""
     fields = [f.name for f in schema if _is_text(f) and f.counted_by == schema.sequence]
     wanted = f"{step_noun(schema)}_text"
     return wanted if wanted in fields else next(iter(fields), "")
 
 
 def split_texts(texts: list[str], parents: list[int]) -> list[str]:
-    """The text of each part from those of the wholes.
+    """Split the texts of lines into the text of each word.
 
     >>> split_texts(["fine old", "words"], [0, 0, 1])
     ['fine', 'old', 'words']
@@ -104,7 +105,7 @@ def split_texts(texts: list[str], parents: list[int]) -> list[str]:
 
 
 def _is_outline(field: Field) -> bool:
-    # Other units are those of another image, that which a sample was cut from.
+    # Other units refer to another image, from which the sample was cut.
     in_image = field.unit == "pixels" and bool(field.counted_by)
     return in_image and field.shape[1:] in _SHAPES and bool(_NAME.fullmatch(field.name))
 
@@ -117,7 +118,7 @@ def _noun(count: str) -> str:
     return count.removesuffix("_count")
 
 
-def _about(schema: Schema, noun: str, field: Field) -> Outlines:
+def _outlines(schema: Schema, noun: str, field: Field) -> Outlines:
     beside = [f for f in schema if f.counted_by == field.counted_by and f.name != field.name]
     texts = {f.name for f in schema if _is_text(f)}
     text = f"{noun}_text" if f"{noun}_text" in texts else ""

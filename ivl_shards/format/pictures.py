@@ -1,4 +1,4 @@
-"""JPEG: encoded photographs, whose size is known and bounded before they are decoded."""
+"""Pictures: decode stored JPEG images within limits, and write images as PNG."""
 
 import cv2
 import numpy as np
@@ -10,11 +10,11 @@ from ivl_shards.format.structure import MAX_PIXELS
 
 _START = b"\xff\xd8"
 _SCAN = 0xDA
-# Markers that are followed by no length.
+# Markers without a length field.
 _BARE = {0x01, *range(0xD0, 0xD9)}
-# Start of frame; C4, C8 and CC in their midst are something else.
+# Start-of-frame markers; C4, C8 and CC in this range mean something else.
 _FRAMES = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-# A progressive image is painted once for each scan; a small file can ask for thousands.
+# A progressive image is decoded once per scan; a small file can have thousands.
 _MAX_PAINTED = 8 * MAX_PIXELS
 
 
@@ -35,7 +35,7 @@ def decode_jpeg(data: Array) -> Array:
 
 
 def jpeg_size(data: bytes) -> tuple[int, int]:
-    """Return height and width as the head of a JPEG file states them, without decoding it."""
+    """Return height and width from the header of a JPEG file, without decoding it."""
     place = 2
     while data.startswith(_START) and place + 9 <= len(data) and data[place] == 0xFF:
         marker = data[place + 1]
@@ -53,29 +53,29 @@ def jpeg_size(data: bytes) -> tuple[int, int]:
 
 
 def _length(data: bytes, place: int) -> int:
-    # At least the two bytes that it stands in, so that a damaged file is walked through, too.
+    # At least 2, the size of the length itself, so that the scan of a damaged file advances.
     return max(2, int.from_bytes(data[place : place + 2]))
 
 
 def picture_ending(schema: Schema) -> str:
-    """`jpg` where photographs are stored encoded, otherwise `png`."""
+    """Return `jpg` if photographs are stored encoded, otherwise `png`."""
     return "jpg" if schema["image"].storage == ENCODED else "png"
 
 
 def picture_bytes(schema: Schema, stored: Fields) -> bytes:
-    """The file; an encoded photograph stays as it is. `stored` has no padding."""
+    """Return a sample's image as a file, JPEG as stored or PNG; `stored` has no padding."""
     image = stored["image"]
     return image.tobytes() if schema["image"].storage == ENCODED else png(image)
 
 
 def picture_size(stored: Fields) -> tuple[int, int]:
-    """Height and width, without decoding anything."""
+    """Return height and width of a sample's image, without decoding it."""
     height, width = stored["image_size"] if "image_size" in stored else stored["image"].shape[:2]
     return int(height), int(width)
 
 
 def png(pixels: Array) -> bytes:
-    """Grey or RGB pixels as a PNG file."""
+    """Encode grey or RGB pixels as a PNG file."""
     ordered = pixels if pixels.ndim == 2 else cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR)
     data: bytes = cv2.imencode(".png", ordered)[1].tobytes()
     return data

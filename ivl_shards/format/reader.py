@@ -6,24 +6,26 @@
     sample = dataset[0]
     sample.image, sample["centres"], sample.memory(2), sample.delta(2)
 
-Files are opened when first needed, once in each process, so a dataset can be handed to the
-workers of a PyTorch DataLoader whether they are forked or spawned. Torch is not needed.
+Files are opened on first use, once in each process, so a dataset can be passed to the workers of a
+PyTorch DataLoader whether they are forked or spawned. Torch is not required.
 """
 
+import json
 import os
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from ivl_shards.errors import Damage, UserError
 from ivl_shards.format.columns import Column, Hdf5Column, decode, map_file, open_column
-from ivl_shards.format.metadata import stored_about, stored_versions
+from ivl_shards.format.conditions import equal_to, evaluate_condition
+from ivl_shards.format.metadata import stored_metadata, stored_versions
 from ivl_shards.format.sample import Sample
 from ivl_shards.format.schema import DIGEST, ENCODED, Array, Schema
 from ivl_shards.format.structure import (
@@ -33,17 +35,19 @@ from ivl_shards.format.structure import (
     open_checked,
     stored_shards,
 )
-from ivl_shards.generation.recipe import from_json
 
-# Open at a time; more would run into the limit on open files.
+# Most shards that are open at a time, because of the limit on open files.
+if TYPE_CHECKING:
+    from ivl_shards.torch_datasets import InductiveSteps, Samples
+
 _OPEN_SHARDS = 32
-# Shards whose samples are mixed with each other in a shuffled pass.
+# Shards whose samples are shuffled together.
 _SHUFFLE_SHARDS = 8
 
 
 @cache
 def _most_open() -> int:
-    """How many shards to keep open: a quarter of the files that this process may have open."""
+    """Return how many shards to keep open: at most a quarter of the limit on open files."""
     try:
         import resource
     except ImportError:  # Windows
@@ -67,21 +71,21 @@ class Shard:
             hdf5.close()
             raise
         if not any(isinstance(column, Hdf5Column) for column in self._columns.values()):
-            hdf5.close()  # where everything lies is known
+            hdf5.close()  # the offsets of all rows are known
 
     def __getitem__(self, name: str) -> Column:
         return self._columns[name]
 
 
-class Source:
-    """The files of a dataset, opened lazily, once a process."""
+class DatasetFiles:
+    """The files of a dataset, each opened on first use, once in each process."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         file, self.attributes, self.schema = open_checked(path)
         file.close()
         with damage_named(path):
-            stored_about(self.attributes)
+            stored_metadata(self.attributes)
             stored_versions(self.attributes)
         listed = stored_shards(self.attributes)
         self.shards = [(path.parent / name, samples) for name, samples in listed]
@@ -96,9 +100,9 @@ class Source:
         return {**self.__dict__, "_open": OrderedDict(), "_process": -1}
 
     def shard(self, k: int) -> Shard:
-        """The k-th file, open."""
+        """Return file k, opened if necessary."""
         if self._process != os.getpid():
-            # HDF5 handles do not survive a fork; the parent's are left to the parent.
+            # HDF5 handles do not survive a fork; those of the parent are left alone.
             self._open, self._process = OrderedDict(), os.getpid()
         if k not in self._open:
             self._open[k] = self._open_shard(k)
@@ -117,33 +121,35 @@ class Source:
         if not _same_fields(shard.schema, self.schema):
             raise Damage(f"{path}: has other fields than {self.path}")
         if shard.attributes["samples"] != samples:
-            raise Damage(f"{path}: has not the {samples:,} samples that {self.path} lists")
+            raise Damage(f"{path}: does not have the {samples:,} samples that {self.path} lists")
         return shard
 
     def check_present(self) -> None:
-        """Raise if a shard is missing, or smaller than its samples can be.
+        """Raise if a shard is missing, or too small for its number of samples.
 
-        Before a whole column is allocated: how long it is, the index alone says.
+        Call it before allocating a whole column, whose length only the index states.
         """
         if not self._present:
             for k, (path, samples) in enumerate(self.shards):
                 if k not in self._open and shard_size(path) < samples * LEAST_BYTES:
-                    raise Damage(f"{path}: has not the {samples:,} samples that {self.path} lists")
+                    raise Damage(
+                        f"{path}: does not have the {samples:,} samples that {self.path} lists"
+                    )
             self._present = True
 
     def locate(self, row: int) -> tuple[int, int]:
-        """The file that holds a row of the dataset, and the row there."""
+        """Return the file that holds a row of the dataset, and the row in that file."""
         k = int(np.searchsorted(self.ends, row, "right"))
         return k, row - int(self.ends[k]) + self.shards[k][1]
 
     def read(self, row: int) -> dict[str, Array]:
-        """All fields of a row as stored."""
+        """Return all fields of a row as stored."""
         k, i = self.locate(row)
         shard = self.shard(k)
         return {field.name: shard[field.name].row(i) for field in self.schema}
 
     def gather(self, name: str, rows: Array) -> Array:
-        """One field of many rows, in their order."""
+        """Return one field of many rows, in their order."""
         files = np.searchsorted(self.ends, rows, "right")
         present = np.unique(files)
         if len(present) == 1:
@@ -161,7 +167,7 @@ class Source:
 
 
 def shard_size(path: Path) -> int:
-    """Return the bytes of a shard; raise if it is not there."""
+    """Return the size of a shard in bytes; raise if it does not exist."""
     try:
         return path.stat().st_size
     except OSError:
@@ -169,46 +175,47 @@ def shard_size(path: Path) -> int:
 
 
 class Dataset(Sequence[Sample]):
-    """A dataset, or a selection of it; slices are selections too and read nothing."""
+    """A dataset or a selection of its samples. Slicing gives a selection and reads nothing."""
 
-    def __init__(self, source: Source, rows: range | Array) -> None:
-        self._source = source
-        # A range where all of them are meant: their number is what a file says, and not allocated.
+    def __init__(self, files: DatasetFiles, rows: range | Array) -> None:
+        self._files = files
+        # A range for a whole dataset: its length comes from a file and must not be allocated.
         self._rows = rows
 
     @property
     def path(self) -> Path:
-        """Where it was opened."""
-        return self._source.path
+        """The path that it was opened with."""
+        return self._files.path
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What the file says about itself: generator, seed, licence, checksum …"""
-        return dict(self._source.attributes)
+        """Attributes of the file: generator, seed, licence, checksum …"""
+        return dict(self._files.attributes)
 
     @property
     def recipe(self) -> dict[str, Any]:
-        """The recipe it was made from."""
-        return from_json(self._source.attributes["recipe"])
+        """The recipe that it was generated from."""
+        stored: dict[str, Any] = json.loads(self._files.attributes["recipe"])
+        return stored
 
     @property
     def schema(self) -> Schema:
-        """Its fields."""
-        return self._source.schema
+        """The fields."""
+        return self._files.schema
 
     @property
     def shards(self) -> list[Path]:
         """The files that hold the samples."""
-        return [path for path, _ in self._source.shards]
+        return [path for path, _ in self._files.shards]
 
     @property
     def shard_sizes(self) -> list[int]:
-        """How many samples each of them holds."""
-        return [samples for _, samples in self._source.shards]
+        """The number of samples in each of them."""
+        return [samples for _, samples in self._files.shards]
 
     @property
     def lengths(self) -> Array:
-        """T of every sample: its number of lines or objects."""
+        """T of every sample, the number of lines or objects."""
         return self.column(self.schema.sequence)
 
     def __len__(self) -> int:
@@ -223,16 +230,16 @@ class Dataset(Sequence[Sample]):
     def __getitem__(self, index: slice | Array) -> "Dataset": ...
     def __getitem__(self, index: int | slice | Array) -> "Sample | Dataset":
         if isinstance(index, np.ndarray):
-            return Dataset(self._source, np.asarray(self._rows)[index])
+            return Dataset(self._files, np.asarray(self._rows)[index])
         if isinstance(index, slice):
-            return Dataset(self._source, self._rows[index])
+            return Dataset(self._files, self._rows[index])
         return self._sample(int(self._rows[index]))
 
     def __iter__(self) -> Iterator[Sample]:
         return (self[i] for i in range(len(self)))
 
     def _sample(self, row: int) -> Sample:
-        stored = self._source.read(row)
+        stored = self._files.read(row)
         with self._sample_named(row):
             fields = unpad(self.schema, stored)
             for field in self.schema:
@@ -242,36 +249,36 @@ class Dataset(Sequence[Sample]):
 
     @contextmanager
     def _sample_named(self, row: int) -> Iterator[None]:
-        """Name the dataset and the sample that a complaint is about."""
+        """Add the dataset and the sample to the message of an error."""
         try:
             yield
         except Damage as damage:
             raise Damage(f"{self.path}: sample {row:,}: {damage}") from None
 
     def stored(self, index: int) -> dict[str, Array]:
-        """The fields of a sample as they stand in the file: padded, photographs encoded."""
-        return self._source.read(int(self._rows[index]))
+        """Return the fields of a sample as stored: padded, photographs encoded."""
+        return self._files.read(int(self._rows[index]))
 
     def unpadded(self, index: int) -> dict[str, Array]:
-        """The fields of a sample without padding, but photographs still encoded: quick."""
+        """Return the fields of a sample without padding, photographs still encoded."""
         stored = self.stored(index)
         with self._sample_named(int(self._rows[index])):
             return unpad(self.schema, stored)
 
     def padded(self, fields: Sequence[str] | None = None) -> "PaddedRows":
-        """The samples as plain dictionaries of arrays of one shape each.
+        """Return the samples as dictionaries of padded arrays, all of the same shape.
 
-        This is what a PyTorch DataLoader stacks without a `collate_fn` of its own.
+        A PyTorch DataLoader stacks them without a custom `collate_fn`.
         """
-        return PaddedRows(self, self._names(fields))
+        return PaddedRows(self, self.field_names(fields))
 
     def column(self, name: str) -> Array:
-        """One field of all samples, padded, (N, …)."""
+        """Return one field of all samples, padded, (N, …)."""
         if name not in self.schema:
             known = ", ".join(field.name for field in self.schema)
             raise UserError(f"{self.path}: no field '{name}': it has {known}")
-        self._source.check_present()
-        return self._source.gather(name, np.asarray(self._rows))
+        self._files.check_present()
+        return self._files.gather(name, np.asarray(self._rows))
 
     def batches(
         self,
@@ -280,30 +287,68 @@ class Dataset(Sequence[Sample]):
         shuffle: int | np.random.Generator | None = None,
         fields: Sequence[str] | None = None,
     ) -> Iterator[dict[str, Array]]:
-        """One pass over the data: dictionaries of stacked, padded arrays, (size, …) each.
+        """Yield one pass over the data: dictionaries of stacked, padded arrays, (size, …) each.
 
-        `shuffle`, a seed or a generator, mixes all samples of a file, and of several files at
-        a time for a large dataset, whose shards are taken in random order. Photographs of
-        different sizes come as an array of arrays.
+        With `shuffle`, a seed or a generator, the shards of a dataset come in random order, and
+        the samples of several shards are shuffled together. Photographs of different sizes come
+        as an array of arrays.
         """
-        names = self._names(fields)
-        self._source.check_present()
+        names = self.field_names(fields)
+        self._files.check_present()
         chosen = np.asarray(self._rows)
         positions = np.arange(len(self)) if shuffle is None else self._shuffled(shuffle)
         for start in range(0, len(self), size):
             rows = chosen[positions[start : start + size]]
             yield {name: self._batch(name, rows) for name in names}
 
-    def _names(self, fields: Sequence[str] | None) -> Sequence[str]:
-        return [f.name for f in self.schema if f.name != DIGEST] if fields is None else fields
+    def field_names(self, fields: Sequence[str] | None = None) -> list[str]:
+        """Return these fields, or all but the digest; raise if one does not exist."""
+        if fields is None:
+            return [f.name for f in self.schema if f.name != DIGEST]
+        for name in fields:
+            self._require_field(name)
+        return list(fields)
+
+    def _require_field(self, name: str) -> None:
+        if name not in self.schema:
+            known = ", ".join(field.name for field in self.schema)
+            raise UserError(f"{self.path}: no field '{name}': it has {known}")
+
+    def where(self, condition: str = "", **equal: Any) -> "Dataset":
+        """Select samples by their labels, without reading any image.
+
+        >>> # dataset.where(line_count=3)
+        >>> # dataset.where("line_count <= 3 and alignment == 0")
+        """
+        chosen = np.ones(len(self), bool)
+        if condition:
+            chosen &= evaluate_condition(condition, self.column, len(self), str(self.path))
+        for name, value in equal.items():
+            chosen &= equal_to(self.column(name), value, name)
+        return self[np.flatnonzero(chosen)]
+
+    def torch(
+        self, transform: Callable[[Any], Any] | None = None, fields: Sequence[str] | None = None
+    ) -> "Samples":
+        """Return the samples as a `torch.utils.data.Dataset`; see `ivl_shards.torch_datasets`."""
+        from ivl_shards.torch_datasets import Samples  # torch is needed here alone
+
+        return Samples(self, transform, fields)
+
+    def inductive_steps(self, steps: str = "random", **options: Any) -> "InductiveSteps":
+        """Return single steps (image, m_t, y_t, m_{t+1}) as a `torch.utils.data.Dataset`; see
+        `ivl_shards.torch_datasets.InductiveSteps`."""
+        from ivl_shards.torch_datasets import InductiveSteps  # torch is needed here alone
+
+        return InductiveSteps(self, steps, **options)
 
     def _batch(self, name: str, rows: Array) -> Array:
-        field, values = self.schema[name], self._source.gather(name, rows)
+        field, values = self.schema[name], self._files.gather(name, rows)
         return _stack([decode(field, v) for v in values]) if field.storage == "encoded" else values
 
     def _shuffled(self, shuffle: int | np.random.Generator) -> Array:
         rng = np.random.default_rng(shuffle)
-        files = np.searchsorted(self._source.ends, self._rows, "right")
+        files = np.searchsorted(self._files.ends, self._rows, "right")
         order = rng.permutation(np.unique(files))
         groups = [order[k : k + _SHUFFLE_SHARDS] for k in range(0, len(order), _SHUFFLE_SHARDS)]
         return np.concatenate(
@@ -333,13 +378,13 @@ class PaddedRows(Sequence[dict[str, Array]]):
 
 
 def open_dataset(path: Path | str) -> Dataset:
-    """Open a dataset by its one path: a single file, an index, or one shard of many."""
-    source = Source(Path(path))
-    return Dataset(source, range(int(source.ends[-1])))
+    """Open a dataset by its path: a single file, an index, or one of several shards."""
+    files = DatasetFiles(Path(path))
+    return Dataset(files, range(int(files.ends[-1])))
 
 
 def _same_fields(one: Schema, other: Schema) -> bool:
-    """Whether samples of both are read alike; an index does not tell how its shards are packed."""
+    """Return whether two schemas are equal but for compression, which an index does not know."""
     plain = [
         {replace(f, storage=ENCODED if f.storage == ENCODED else "") for f in schema}
         for schema in (one, other)
@@ -348,9 +393,9 @@ def _same_fields(one: Schema, other: Schema) -> bool:
 
 
 def unpad(schema: Schema, stored: dict[str, Array]) -> dict[str, Array]:
-    """The values of a sample without their padding."""
+    """Return the values of a sample without padding."""
     extents = {name: schema[name].extent(stored) for name in stored}
-    # Indexing with nothing would turn an array of no dimensions into a number or a text.
+    # Indexing with () would turn an array without dimensions into a scalar.
     return {
         name: stored[name][extent] if extent else stored[name] for name, extent in extents.items()
     }

@@ -1,6 +1,7 @@
 """Sample: one image, its labels, and its memory at every step."""
 
 import hashlib
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from ivl_shards.format.memory import Map, PeakMemory, StepMemory
 from ivl_shards.format.schema import DIGEST, MEMORY, Array
 
-# Bytes beyond which a value is hashed at once, to spare a copy of the whole sample.
+# Larger values, in bytes, are hashed at once, to avoid a copy of the whole sample.
 _LARGE = 1 << 22
 
 
@@ -19,7 +20,7 @@ class Sample(Mapping[str, Array]):
 
     >>> sample = Sample({"image": np.zeros((4, 4), np.uint8), "steps": np.eye(4, dtype=np.uint8),
     ...                  "line_count": np.uint16(1)}, sequence="line_count")
-    >>> len(sample.steps), int(sample.memory(1).sum()), int(sample.delta(0).sum())
+    >>> len(sample.times), int(sample.memory(1).sum()), int(sample.delta(0).sum())
     (2, 4, 4)
     """
 
@@ -47,31 +48,37 @@ class Sample(Mapping[str, Array]):
 
     @property
     def length(self) -> int:
-        """T: how many lines or objects there are."""
+        """T, the number of lines or objects."""
         return int(self[self.sequence])
 
     @property
-    def steps(self) -> range:
-        """The steps t = 0 … T; at t = T nothing is left and a model must say so."""
+    def times(self) -> range:
+        """All t from 0 to T; at t = T nothing is left, and a model must say so."""
         return range(self.length + 1)
 
-    def memory(self, t: int, order: Sequence[int] | None = None) -> Map:
-        """m_t, (H, W) float32: what has been seen before step t.
+    @property
+    def steps(self) -> range:
+        """The former name of `times`; the step map is the field `sample["steps"]`."""
+        warnings.warn("Sample.steps is now Sample.times", DeprecationWarning, stacklevel=2)
+        return self.times
 
-        `order` (counting only) names the objects in another order of enumeration.
+    def memory(self, t: int, order: Sequence[int] | None = None) -> Map:
+        """Return m_t, (H, W) float32: what has been seen before step t.
+
+        `order` (counting only) lists the objects in another order.
         """
         return self._memory.at(t) if order is None else self._peaks.at(t, order)
 
     def delta(self, t: int, order: Sequence[int] | None = None) -> Map:
-        """Δm_t, (H, W) float32: what a model is to predict at step t."""
+        """Return Δm_t, (H, W) float32: what a model should predict at step t."""
         return self._memory.delta(t) if order is None else self._peaks.delta(t, order)
 
     def dense_memory(self) -> Array:
-        """All memories m_0 … m_T, (T + 1, H, W): uint8 for lines, float16 for peaks."""
+        """Return all memories m_0 … m_T, (T + 1, H, W): uint8 for lines, float16 for peaks."""
         dtype = np.uint8 if isinstance(self._memory, StepMemory) else np.float16
         first = self.memory(0)
         dense = np.empty((self.length + 1, *first.shape), dtype)
-        for t in self.steps:
+        for t in self.times:
             dense[t] = self.memory(t)
         return dense
 
@@ -90,9 +97,9 @@ class Sample(Mapping[str, Array]):
 
 
 def digest(fields: Mapping[str, Array]) -> bytes:
-    """SHA-256 of a sample's values without padding, as docs/FORMAT.md lays down.
+    """Return the SHA-256 of a sample's values without padding, as docs/FORMAT.md specifies.
 
-    Pixels count, not how they are compressed; an encoded photograph counts as its bytes.
+    Pixels are hashed uncompressed; an encoded photograph is hashed as its bytes.
     """
     pieces: list[bytes | memoryview] = []
     hashed = hashlib.sha256()
@@ -103,12 +110,12 @@ def digest(fields: Mapping[str, Array]) -> bytes:
             if value.nbytes > _LARGE:
                 hashed.update(b"".join(pieces))
                 pieces = []
-    # In one go: joining is cheaper than telling the hash of every little piece.
+    # At once: joining is cheaper than updating the hash with every small piece.
     hashed.update(b"".join(pieces))
     return hashed.digest()
 
 
 @lru_cache(maxsize=1024)
 def _heading(name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
-    """What stands before a value in the digest. Samples of a dataset share most of them."""
+    """Return what precedes a value in the digest; cached, as samples share most headings."""
     return f"{name} {dtype.str} {shape}\n".encode()

@@ -1,7 +1,7 @@
 """Schema: the fields of a dataset, each with its shape, type, unit and meaning.
 
-It is declared by a generator, written as attributes beside each HDF5 dataset, and read back
-from there: a file explains itself.
+A generator declares it, a file stores it as attributes of each HDF5 dataset, and the reader takes
+it from there: a file explains itself.
 """
 
 import json
@@ -19,18 +19,18 @@ Array = npt.NDArray[Any]
 DIGEST = "digest"
 MEMORY = "memory"
 
-PLAIN = "plain"  # contiguous and uncompressed: small values, one seek a row
-DEFLATE = "deflate"  # one gzip chunk a sample: pixels and maps
+PLAIN = "plain"  # contiguous and uncompressed: small values, one seek per row
+DEFLATE = "deflate"  # one gzip chunk per sample: pixels and maps
 ENCODED = "encoded"  # the bytes of an image file (JPEG): photographs
 
 
 @dataclass(frozen=True)
 class Field:
-    """One value of every sample.
+    """A named value that every sample has.
 
-    `shape` is that of one sample, padded with zeros. Where the length varies, `counted_by`
-    names the field that holds the real length of the first axis; where height and width
-    vary, `sized_by` names the field that holds the real (height, width) of the first two.
+    `shape` is the padded shape of one sample. If the length varies, `counted_by` names the
+    field with the actual length of the first axis; if height and width vary, `sized_by` names
+    the field with the actual (height, width) of the first two axes.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Field:
     classes: tuple[str, ...] = ()
 
     def extent(self, lengths: Mapping[str, Any]) -> tuple[slice, ...]:
-        """Return the part of a padded value that is real."""
+        """Return the part of a padded value that is not padding."""
         if self.counted_by:
             return (self._real(self.counted_by, int(lengths[self.counted_by]), 0, least=0),)
         if self.sized_by:
@@ -60,7 +60,7 @@ class Field:
         return slice(0, length)
 
     def attributes(self) -> dict[str, str]:
-        """What stands beside the HDF5 dataset."""
+        """Return the attributes of the HDF5 dataset."""
         named = {
             "meaning": self.meaning,
             "unit": self.unit,
@@ -74,7 +74,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Schema:
-    """The fields of a dataset, and how its memory is read from them."""
+    """The fields of a dataset, and how its memory follows from them."""
 
     memory: str
     """`steps` (a step map) or `peaks` (gaussians at the centres)."""
@@ -96,7 +96,7 @@ class Schema:
         return name in self._by_name
 
     def with_fields(self, *more: Field) -> "Schema":
-        """The same schema with fields added."""
+        """Return a schema with more fields."""
         return Schema(self.memory, self.sequence, (*self.fields, *more))
 
 
@@ -104,7 +104,7 @@ DIGEST_FIELD = Field(DIGEST, "u1", (32,), "SHA-256 of the sample's other fields,
 
 
 def dense_memory_field(schema: Schema, longest: int, size: tuple[int, int]) -> Field:
-    """The explicit memory m_0 … m_T that `--dense-memory` stores, for the longest sequence.
+    """Return the field for the explicit memory m_0 … m_T that `--dense-memory` stores.
 
     Peaks are float16: finer would show the last bits of `exp`, which differ between machines.
     """
@@ -118,7 +118,10 @@ def dense_memory_field(schema: Schema, longest: int, size: tuple[int, int]) -> F
 
 
 def stored_field(name: str, dataset: Any, inner_dtype: Any | None) -> Field:
-    """The field that an HDF5 dataset holds. `inner_dtype` is set for variable-length bytes."""
+    """Return the field that an HDF5 dataset holds.
+
+    `inner_dtype` is the type of the elements if they are bytes of variable length.
+    """
     attributes = dataset.attrs
     encoded = inner_dtype is not None
     return Field(
@@ -145,14 +148,14 @@ def _stored_classes(name: str, text: Any) -> tuple[str, ...]:
 
 
 def clean_text(value: Any) -> str:
-    """A text of a file that can be printed and written: bytes that are not UTF-8 are replaced."""
-    # HDF5 hands such bytes on as lone surrogates, and JSON may spell out others.
+    """Return a text from a file with everything replaced that is not valid UTF-8."""
+    # HDF5 returns such bytes as lone surrogates, and JSON may contain others as escapes.
     data = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
     return data.decode("utf-8", "replace")
 
 
 def pad(field_: Field, value: Array) -> Array:
-    """A sample's value in the fixed shape that is stored, zeros behind it."""
+    """Pad a sample's value with zeros to the shape that is stored."""
     if value.shape == field_.shape:
         return value
     padded = np.zeros(field_.shape, field_.dtype)
@@ -161,7 +164,7 @@ def pad(field_: Field, value: Array) -> Array:
 
 
 def plain(value: Array, classes: tuple[str, ...] = ()) -> Any:
-    """Numbers, texts, or names of classes; null for what is not a number.
+    """Convert an array for JSON: to numbers, texts or class names, with None for NaN.
 
     >>> plain(np.array([b"caf\\xc3\\xa9"])), plain(np.array([1, 0]), ("circle", "square"))
     (['café'], ['square', 'circle'])
@@ -173,12 +176,12 @@ def plain(value: Array, classes: tuple[str, ...] = ()) -> Any:
         return np.strings.decode(value, "utf-8", "replace").tolist()
     if value.dtype.kind == "f" and not np.isfinite(value).all():
         numbers = value.astype(object)
-        numbers[~np.isfinite(value)] = None  # JSON has no word for it
+        numbers[~np.isfinite(value)] = None  # JSON has no NaN
         return numbers.tolist()
     return value.tolist()
 
 
 def check_classes(name: str, value: Array, classes: tuple[str, ...]) -> None:
-    """Raise `Damage` unless every value is the number of a class."""
+    """Raise `Damage` unless every value is a class index."""
     if value.dtype.kind not in "iu" or ((value < 0) | (value >= len(classes))).any():
         raise Damage(f"{name} has a number that is none of its {len(classes)} classes")

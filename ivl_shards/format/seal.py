@@ -1,9 +1,9 @@
-"""Seal: the first 512 bytes of every file we write, which vouch for all the others.
+"""Seal: the first 512 bytes of every file, with the length and the checksum of the rest.
 
 HDF5 leaves the first 512 bytes (the "user block") to the application. Ours are plain text:
-format and version, how long the file is, and the SHA-256 of everything behind them. They are
-written last, so a file without a seal was never finished, and they must match to the byte, so
-a flipped bit cannot hide anywhere.
+format and version, the length of the file, and the SHA-256 of everything after the seal. They are
+written last, so a file without a seal was never finished, and they are compared byte by byte, so
+that every flipped bit is detected.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True)
 class Seal:
-    """What a sealed file says about itself."""
+    """Format version, length and checksum of a file."""
 
     major: int
     minor: int
@@ -37,7 +37,7 @@ class Seal:
     sha256: str
 
     def to_bytes(self) -> bytes:
-        """The 512 bytes as they stand in the file."""
+        """Return the 512 bytes that are written to the file."""
         text = (
             f"{FORMAT} {self.major}.{self.minor}\n"
             f"bytes {self.length}\n"
@@ -48,7 +48,7 @@ class Seal:
 
 
 def write_seal(fd: int) -> None:
-    """Seal an open, finished file and bring it to the disk."""
+    """Seal an open, finished file and flush it to the disk."""
     length = os.fstat(fd).st_size
     seal = Seal(*VERSION, length, _sha256(fd))
     os.pwrite(fd, seal.to_bytes(), 0)
@@ -56,7 +56,7 @@ def write_seal(fd: int) -> None:
 
 
 def check_regular(path: Path) -> None:
-    """Raise if a path leads to a pipe or a device, which may hang or never end when read."""
+    """Raise if a path is a pipe or a device: reading it could block or never end."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -68,7 +68,7 @@ def check_regular(path: Path) -> None:
 
 
 def read_seal(path: Path) -> Seal:
-    """The seal of a file, after checking that this is our format, in a version we know, whole."""
+    """Return the seal of a file after checking format, version and length."""
     check_regular(path)
     try:
         with path.open("rb") as file:
@@ -83,17 +83,17 @@ def read_seal(path: Path) -> Seal:
     if (seal.major, 0) > (VERSION[0], 0):
         raise Damage(
             f"{path}: written in format {seal.major}.{seal.minor}, newer than the "
-            f"{VERSION[0]}.{VERSION[1]} this version reads: upgrade ivl"
+            f"{VERSION[0]}.{VERSION[1]} that this version reads: upgrade ivl"
         )
     if length < seal.length:
-        raise Damage(f"{path}: truncated: {length:,} of {seal.length:,} bytes are there")
+        raise Damage(f"{path}: truncated: has {length:,} of {seal.length:,} bytes")
     if length > seal.length:
         raise Damage(f"{path}: {length - seal.length:,} bytes too long")
     return seal
 
 
 def check_bytes(path: Path) -> None:
-    """Read the whole file and compare it with its seal."""
+    """Read a whole file and compare it with its seal."""
     seal = read_seal(path)
     with path.open("rb") as file:
         head = file.read(SEAL_BYTES)
@@ -132,11 +132,11 @@ def _sha256(fd: int) -> str:
 
 
 class Disk(io.RawIOBase):
-    """A file for HDF5 to write to that remembers a failed write and plays on.
+    """A file object for HDF5 that remembers a failed write and pretends that it succeeded.
 
-    HDF5 does not survive a full disk well: it fails again on closing and once more when the
-    process ends. So it is told that all is well, and the first error is raised afterwards,
-    when the file, which nobody has seen yet, is thrown away.
+    HDF5 handles a full disk badly: it fails again on closing, and once more when the process
+    ends. So the error is hidden from it and raised afterwards by `check`, and the temporary file
+    is removed.
     """
 
     def __init__(self, fd: int) -> None:
@@ -145,7 +145,7 @@ class Disk(io.RawIOBase):
         self.error: OSError | None = None
 
     def check(self) -> None:
-        """Raise the error that a write ran into, if any did."""
+        """Raise the error of the first failed write, if any."""
         if self.error is not None:
             raise self.error
 
@@ -192,19 +192,18 @@ class Disk(io.RawIOBase):
 
 @contextmanager
 def sealed_file(path: Path, work: Path | None = None, **options: Any) -> Iterator[tuple[Any, Disk]]:
-    """An `h5py.File` to fill, and the disk below it to `check` now and then.
+    """Yield an `h5py.File` to fill and the `Disk` below it, whose `check` raises write errors.
 
-    When the body ends the file is sealed, flushed and gets its name. Until then it is in the
-    folder `work` (by default where it will be) under a temporary name.
-
-    If anything goes wrong nothing is left behind.
+    When the body ends, the file is sealed, flushed and renamed to `path`. Until then it has a
+    temporary name in the folder `work`, by default the folder of `path`. After an error nothing
+    is left behind.
     """
     temporary = temporary_name(path, work)
     try:
         fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
     except OSError as error:
         raise explained(path, error) from None
-    try_lock(fd)  # tells other runs that somebody writes here
+    try_lock(fd)  # tells other runs that the file is in use
     disk = Disk(fd)
     try:
         with h5py.File(disk, "w", userblock_size=SEAL_BYTES, **options) as file:

@@ -1,8 +1,8 @@
-"""Structure: what a file must look like before anything in it is used.
+"""Structure: checks of a file before anything in it is used, and the limits of the format.
 
-A sealed file is whole, but nobody vouches for whoever sealed it. So its links, storage, types and
-sizes are checked first: nothing outside the dataset is opened, nothing is allocated because a file
-says so, and what does not fit the format (docs/FORMAT.md) ends in one line. The limits stand here.
+A seal shows that a file is complete, not that its author is trusted. So links, storage, types and
+sizes are checked first: nothing outside the dataset is opened, nothing is allocated on the word of
+a file, and a violation of the format (docs/FORMAT.md) is reported in one line.
 """
 
 import json
@@ -31,20 +31,20 @@ from ivl_shards.format.seal import check_regular, read_seal
 from ivl_shards.guard import bounded
 
 MAX_SAMPLE_BYTES = 1 << 28
-"""All values of one sample together, unpacked and padded: 256 MiB."""
+"""Most bytes of one sample, unpacked and padded: 256 MiB."""
 MAX_PIXELS = 1 << 25
-"""Of one image: 33 million, for example 5,792 × 5,792."""
+"""Most pixels of one image: 33 million, for example 5,792 × 5,792."""
 MAX_STEPS = 4096
-"""Lines or objects of a sample."""
+"""Most lines or objects of a sample."""
 FARTHEST = 1e6
-"""Pixels from the corner of an image: parts of a cut image may lie outside it, but not anywhere."""
+"""Largest coordinate in pixels: labels of a cropped image may lie outside it, but not anywhere."""
 
 LEAST_BYTES = 32
-"""No sample takes fewer bytes of a file: its digest does not compress."""
-# Deflate packs at most 1032 bytes into one.
+"""Fewest bytes of a sample in a file: its digest does not compress."""
+# Highest compression ratio of Deflate.
 _DEFLATE_RATIO = 1032
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
-# Filters that HDF5 brings itself; any other would be loaded from a library somewhere.
+# Filters built into HDF5; any other would be loaded from a plug-in library.
 _FILTERS = {
     h5py.h5z.FILTER_DEFLATE,
     h5py.h5z.FILTER_SHUFFLE,
@@ -75,9 +75,9 @@ Attributes = dict[str, Any]
 
 
 def open_checked(path: Path) -> tuple[Any, Attributes, Schema]:
-    """Open a sealed file: the `h5py.File`, to be closed by the caller, its attributes and fields.
+    """Open a sealed file and check everything but the values of the samples.
 
-    All of it has been checked, but for the values of the samples.
+    Returns the `h5py.File`, which the caller closes, its attributes and its fields.
     """
     read_seal(path)
     with damage_named(path), bounded():
@@ -108,7 +108,7 @@ def _check_file(path: Path, file: Any) -> tuple[Attributes, Schema]:
 
 @contextmanager
 def damage_named(path: Path) -> Iterator[None]:
-    """Name the file in whatever HDF5 or a check finds wrong with it."""
+    """Turn errors of HDF5 and of checks into errors that name the file."""
     try:
         yield
     except UserError as error:
@@ -128,21 +128,21 @@ def damage_named(path: Path) -> Iterator[None]:
         if isinstance(error, (OSError, MemoryError)) and (limit := limit_reached(error)):
             raise limit from None
         what = " ".join(str(error).split()) or type(error).__name__
-        raise Damage(f"{path}: damaged ({what}): ivl-shards verify tells more") from None
+        raise Damage(f"{path}: damaged ({what}): run ivl-shards verify for details") from None
 
 
 # --- attributes --------------------------------------------------------------------------
 
 
 def read_attributes(path: Path) -> Attributes:
-    """Return the attributes of a finished file, checked."""
+    """Return the checked attributes of a finished file."""
     read_seal(path)
     with damage_named(path), h5py.File(path, "r") as file:
         return read_file_attributes(file)
 
 
 def read_file_attributes(file: Any) -> Attributes:
-    """Attributes of the file as plain Python values, those that every file has checked."""
+    """Return the attributes of an open file as Python values; mandatory ones are checked."""
     found = {clean_text(name): _plain(value) for name, value in file.attrs.items()}
     for name in _TEXTS:
         _demand(isinstance(found.get(name), str), f"attribute '{name}' is missing or not a text")
@@ -159,11 +159,11 @@ def read_file_attributes(file: Any) -> Attributes:
 
 
 def stored_json(attributes: Mapping[str, Any], name: str, default: str) -> Any:
-    """The value of an attribute that holds JSON, or of `default` where it is missing."""
+    """Parse an attribute that holds JSON, or `default` if it is missing."""
     text = attributes.get(name, default)
     try:
         value = json.loads(text)
-        if "\\u" in text:  # which can spell halves of characters, that nobody can write again
+        if "\\u" in text:  # escapes can encode lone surrogates, which cannot be written as UTF-8
             json.dumps(value, ensure_ascii=False).encode()
         return value
     except (ValueError, RecursionError):
@@ -171,10 +171,10 @@ def stored_json(attributes: Mapping[str, Any], name: str, default: str) -> Any:
 
 
 def stored_shards(attributes: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """Names, relative to the index, and lengths of the shards that an index lists; [] if none.
+    """Return the shards that an index lists: names relative to the index, and numbers of samples.
 
-    A shard lies in the folder of the index or below it: anything else would let a dataset read
-    files that are none of its own.
+    Returns [] for a file that is no index. A shard must lie in the folder of the index or below
+    it; otherwise a dataset could read other files of the user.
     """
     if "shards" not in attributes:
         return []
@@ -196,7 +196,7 @@ def stored_shards(attributes: Mapping[str, Any]) -> list[tuple[str, int]]:
 
 
 def is_inside(name: str) -> bool:
-    """Whether a relative path stays in its folder, on any operating system.
+    """Return whether a relative path stays in its folder, on any operating system.
 
     >>> [is_inside(n) for n in ("a.h5.shards/a-0.h5", "../b.h5", "/etc/passwd", "c:\\\\x", "")]
     [True, False, False, False, False]
@@ -213,7 +213,7 @@ def _check_recipe(recipe: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """An attribute as Python and JSON have it."""
+    """Convert an attribute to a plain Python value."""
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, (str, bytes)):
@@ -236,7 +236,7 @@ def _demand(condition: bool, complaint: str) -> None:
 
 
 def _linked_datasets(file: Any) -> dict[str, Any]:
-    """The HDF5 datasets of a file. Links to other files are not followed: that opens them."""
+    """Return the HDF5 datasets of a file. Links to other files are refused without opening them."""
     found = {}
     for name in file:
         _demand(bool(_NAME.fullmatch(name)), f"field {name!r} has no plain name")
@@ -251,10 +251,9 @@ def _linked_datasets(file: Any) -> dict[str, Any]:
 
 
 def _check_storage(dataset: Any, shards: set[str]) -> None:
-    """Raise if reading the dataset would open other files than the shards of this one.
+    """Raise if reading the dataset would open other files than its shards.
 
-    To be called before its shape is asked for: HDF5 may open the sources of a virtual dataset to
-    find that out.
+    Call it before accessing the shape: HDF5 may open the sources of a virtual dataset for that.
     """
     name = dataset.name.strip("/")
     created = dataset.id.get_create_plist()
@@ -283,13 +282,17 @@ def _check_storage(dataset: Any, shards: set[str]) -> None:
 def _field(name: str, dataset: Any, attributes: Attributes) -> Field:
     encoded = h5py.check_vlen_dtype(dataset.dtype)
     plain = dataset.dtype.kind in "uifS" and dataset.dtype.subdtype is None
-    _demand(encoded == np.uint8 if encoded is not None else plain, f"'{name}' has a foreign type")
+    _demand(
+        encoded == np.uint8 if encoded is not None else plain, f"'{name}' has an unsupported type"
+    )
     _demand(
         bool(dataset.shape) and dataset.shape[0] == attributes["samples"],
-        f"'{name}' has not the {attributes['samples']:,} rows that attribute 'samples' says",
+        f"'{name}' does not have the {attributes['samples']:,} rows of attribute 'samples'",
     )
     field = stored_field(name, dataset, encoded)
-    _demand(not (encoded is not None and field.shape), f"'{name}' has more than one image a sample")
+    _demand(
+        not (encoded is not None and field.shape), f"'{name}' has more than one image per sample"
+    )
     return field
 
 
@@ -314,7 +317,7 @@ def check_schema(schema: Schema) -> None:
         _demand(schema["centres"].shape[1] == 2, "'centres' is not a list of points")
         _demand_kind(schema, "sigma", "f", ())
     if MEMORY in schema:
-        _demand(len(schema[MEMORY].shape) == 3, "'memory' is not a map a step")
+        _demand(len(schema[MEMORY].shape) == 3, "'memory' does not have one map per step")
     size = sum(
         math.prod(f.shape) * np.dtype(f.dtype).itemsize for f in schema if f.storage != ENCODED
     )
@@ -383,11 +386,11 @@ def _demand_kind(schema: Schema, name: str, kinds: str, shape: tuple[int, ...]) 
     _demand(name in schema, f"field '{name}' is missing")
     field = schema[name]
     right = field.storage != ENCODED and np.dtype(field.dtype).kind in kinds
-    _demand(right and field.shape == shape, f"'{name}' has another type or shape than it must")
+    _demand(right and field.shape == shape, f"'{name}' has the wrong type or shape")
 
 
 def _check_sizes(path: Path, datasets: dict[str, Any], attributes: Attributes) -> None:
-    """Raise if the file cannot hold what it says it holds."""
+    """Raise if the file is too small for the samples and arrays that it declares."""
     length = path.stat().st_size
     _demand(
         attributes["samples"] * LEAST_BYTES <= length,
@@ -403,11 +406,11 @@ def _check_sizes(path: Path, datasets: dict[str, Any], attributes: Attributes) -
 
 
 def _check_chunks(path: Path, name: str, dataset: Any) -> None:
-    """Raise if a chunk would unpack to more than a sample may take: HDF5 sets no bound itself."""
+    """Raise if a chunk would unpack to more than a sample may take: HDF5 has no limit itself."""
     unpacked = math.prod(dataset.chunks) * dataset.dtype.itemsize
     _demand(unpacked <= MAX_SAMPLE_BYTES, f"chunks of '{name}' take {unpacked:,} bytes")
     if dataset.compression != "gzip" or is_one_sample_a_chunk(dataset):
-        return  # our own reader unpacks one sample a chunk, and bounds it
+        return  # our own reader unpacks one sample per chunk, with a limit
     suspects: list[tuple[int, int]] = []
 
     def note(chunk: Any) -> None:
@@ -423,7 +426,7 @@ def _check_chunks(path: Path, name: str, dataset: Any) -> None:
 
 
 def is_one_sample_a_chunk(dataset: Any) -> bool:
-    """Whether a gzip-packed dataset has one chunk a sample, as we write it."""
+    """Return whether a gzip-compressed dataset has one chunk per sample, as we write it."""
     plain = dataset.compression == "gzip" and not dataset.shuffle and not dataset.fletcher32
     return bool(plain and dataset.chunks == (1, *dataset.shape[1:]))
 
@@ -432,10 +435,10 @@ _UnpackError: Any = zlib_ng.error
 
 
 def inflate(data: Any, most: int) -> bytes | None:
-    """The unpacked bytes, or None if they are damaged or more than `most`."""
+    """Unpack bytes; return None if they are damaged or unpack to more than `most`."""
     unpacking = zlib_ng.decompressobj()
     try:
-        # One byte of room more, or the end of the stream would not be noticed.
+        # One byte more than allowed, otherwise the end of the stream is not detected.
         unpacked: bytes = unpacking.decompress(data, most + 1)
     except _UnpackError:
         return None

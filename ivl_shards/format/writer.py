@@ -1,7 +1,7 @@
-"""Writer: samples into one sealed HDF5 file.
+"""Writer: write samples to a sealed HDF5 file, and the index over several of them.
 
-A shard and a small dataset are the same kind of file, so a dataset of one shard is that
-shard under another name.
+A shard and a small dataset have the same format, so a dataset of one shard is that shard under
+another name.
 """
 
 import hashlib
@@ -19,28 +19,28 @@ from ivl_shards.format.sample import Sample, digest
 from ivl_shards.format.schema import DEFLATE, DIGEST, ENCODED, Array, Field, Schema, pad
 from ivl_shards.format.seal import FORMAT, VERSION, Disk, sealed_file
 
-# Rows of small fields are written together: one HDF5 call costs as much as 100 rows.
+# Rows of small fields that are written together: one HDF5 call costs as much as 100 rows.
 _BLOCK = 256
 _LEVEL = 1
 
 
 class ShardWriter:
-    """Appends samples to an open file; memory stays flat, whatever their number."""
+    """Appends samples to an open file; memory does not depend on their number."""
 
     def __init__(self, file: Any, disk: Disk, schema: Schema, samples: int) -> None:
         self._file = file
         self._disk = disk
         self._schema = schema
         self._samples = samples
-        self._row = 0  # written
-        self._filled = 0  # waiting in the blocks
+        self._row = 0  # rows written
+        self._filled = 0  # rows buffered
         self._content = hashlib.sha256()
         self._datasets = {f.name: create_dataset(file, f, samples) for f in schema}
         self._dtypes = {f.name: np.dtype(f.dtype) for f in schema}
         self._blocks = {f.name: _new_block(f) for f in schema if f.storage != DEFLATE}
 
     def append(self, sample: Sample) -> None:
-        """Add one sample."""
+        """Append one sample."""
         fields = dict(sample)
         fields[DIGEST] = np.frombuffer(digest(fields), np.uint8)
         for field in self._schema:
@@ -62,7 +62,7 @@ class ShardWriter:
             self._flush()
 
     def append_shard(self, path: Path) -> None:
-        """Add all samples of a finished shard of the same schema, as they are stored."""
+        """Append all samples of a finished shard of the same schema, without unpacking them."""
         self._flush()
         with h5py.File(path, "r") as shard:
             total = len(shard[DIGEST])
@@ -83,12 +83,12 @@ class ShardWriter:
         self._datasets[field.name].id.write_direct_chunk(offset, data)
 
     def _flush(self) -> None:
-        """Write the rows that wait."""
+        """Write the buffered rows."""
         if self._filled:
             self._write_rows({name: block[: self._filled] for name, block in self._blocks.items()})
             self._filled = 0
             for block in self._blocks.values():
-                # What the next values do not cover is padding; that of a text is empty, not "0".
+                # The next values may be shorter: the rest is padding, for a text empty and not "0".
                 block[:] = np.zeros((), block.dtype)
 
     def _write_rows(self, rows: Mapping[str, Array]) -> None:
@@ -99,10 +99,10 @@ class ShardWriter:
         self._disk.check()
 
     def finish(self) -> None:
-        """Write the checksum of the content. Every promised row must be there."""
+        """Write the checksum of the content, after checking that all rows were appended."""
         self._flush()
         if self._row != self._samples:
-            raise ValueError(f"{self._row} samples were appended, {self._samples} were promised")
+            raise ValueError(f"{self._row} samples were appended, {self._samples} were announced")
         self._file.attrs["content_sha256"] = self._content.hexdigest()
 
 
@@ -114,8 +114,10 @@ def shard_writer(
     attributes: Mapping[str, Any],
     work: Path | None = None,
 ) -> Iterator[ShardWriter]:
-    """A `ShardWriter` for a new file, which gets its name when the body ends well. Until then it
-    is in the folder `work`, by default where it will be."""
+    """Yield a `ShardWriter` for a new file, which is renamed to `path` if the body succeeds.
+
+    Until then the file is in the folder `work`, by default the folder of `path`.
+    """
     with sealed_file(path, work) as (file, disk):
         write_attributes(file, schema, attributes, samples)
         writer = ShardWriter(file, disk, schema, samples)
@@ -126,7 +128,7 @@ def shard_writer(
 def write_attributes(
     file: Any, schema: Schema, attributes: Mapping[str, Any], samples: int
 ) -> None:
-    """What stands on the file as a whole; docs/FORMAT.md lists it."""
+    """Write the attributes of a file, as listed in docs/FORMAT.md."""
     everything = {
         "format": FORMAT,
         "format_version": f"{VERSION[0]}.{VERSION[1]}",
@@ -140,7 +142,7 @@ def write_attributes(
 
 
 def create_dataset(file: Any, field: Field, samples: int) -> Any:
-    """The HDF5 dataset that holds a field of all samples, with what explains it."""
+    """Create the HDF5 dataset that holds a field of all samples, with its attributes."""
     if field.storage == ENCODED:
         dataset = file.create_dataset(field.name, (samples,), h5py.vlen_dtype(np.uint8))
     elif field.storage == DEFLATE:
@@ -160,7 +162,7 @@ def create_dataset(file: Any, field: Field, samples: int) -> Any:
 
 def _write_rows(dataset: Any, start: int, rows: Array) -> None:
     if rows.dtype == object and len({len(row) for row in rows}) == 1:
-        # h5py would take arrays of one length, a single one too, for a matrix.
+        # h5py would treat arrays of equal length, even a single one, as a matrix.
         for i, row in enumerate(rows):
             dataset[start + i] = row
     else:
@@ -187,8 +189,8 @@ def write_index(
 ) -> None:
     """Write the index over shards, each with its number of samples.
 
-    Their names are relative to the index, so that both can be moved. Until it is complete, the
-    index is in the folder `work`.
+    Their names are relative to the index, so that both can be moved together. Until it is
+    complete, the index is in the folder `work`.
     """
     names, lengths = zip(*shards, strict=True)
     # Virtual datasets need HDF5 1.10, and so do attributes of more than 64 kB.
@@ -216,7 +218,7 @@ def _virtual_layout(field: Field, names: Sequence[str], lengths: Sequence[int]) 
 
 
 def content_checksum(paths: Sequence[Path]) -> str:
-    """SHA-256 over the digests of all samples in order: the same for any number of files."""
+    """Return the SHA-256 over the digests of all samples, which does not depend on the sharding."""
     hashed = hashlib.sha256()
     for path in paths:
         with h5py.File(path, "r") as file:

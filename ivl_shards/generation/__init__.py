@@ -1,1 +1,1 @@
-"""How datasets are generated: recipes, random numbers, shards, local processes and Dask."""
+"""Generation of datasets: recipes, random numbers, shards, local processes and Dask."""

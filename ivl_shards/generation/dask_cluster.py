@@ -1,7 +1,7 @@
-"""Cluster: jobs on the workers of a Dask scheduler, which come and go.
+"""Dask cluster: run jobs on the workers of a Dask scheduler, which may join and leave at any time.
 
-Every job carries the versions that decide the content, and a worker that has others refuses it
-before it writes anything: also one that joins half-way.
+Every job carries the versions of the packages that determine the content. A worker with other
+versions refuses it before writing anything, even if it joined during the run.
 """
 
 import contextlib
@@ -24,23 +24,25 @@ from ivl_shards.interrupt import Interrupt
 
 Runner = Callable[[list[Job], Interrupt], Iterator[Job]]
 
-_ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx)://)?([\w.-]+|\[[0-9a-fA-F:.]+\]):(\d{1,5})")
-_CONNECT = 10  # seconds that a scheduler has to answer
-_PATIENCE = 30  # seconds without a single worker; a worker that is restarted needs a few
-_ANSWER = 30  # seconds that a busy scheduler has to answer a question
-_HEAR = 0.1  # seconds after which Ctrl-C is heard
-_LOOK = 2  # seconds between looks at the number of workers
-_KEPT = "finished shards are kept; run the same command again to go on"
+WORKER_TIMEOUT = 30
+"""Seconds without a single worker after which a run ends; restarting a worker takes a few."""
 
-# What we need that decides nothing of a sample.
+_ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx)://)?([\w.-]+|\[[0-9a-fA-F:.]+\]):(\d{1,5})")
+_CONNECT = 10  # seconds to wait for a scheduler
+_ANSWER = 30  # seconds to wait for an answer of a busy scheduler
+_POLL = 0.1  # seconds between checks for finished jobs and for Ctrl-C
+_COUNT_WORKERS = 2  # seconds between checks of the number of workers
+_KEPT = "finished shards are kept; run the same command again to continue"
+
+# Required packages that do not influence the content of a sample.
 _NEUTRAL = {"click", "filelock", "h5py", "tqdm", "zlib-ng"}
-# Loggers of other people, who would tell a lost connection in pages.
+# Third-party loggers that print pages about a lost connection.
 _LOUD = ("distributed", "distributed.client", "tornado", "tornado.application", "asyncio")
 
 
 @contextlib.contextmanager
-def cluster(address: str, generator: Generator) -> Iterator[Runner]:
-    """Connect to a scheduler; yields what runs jobs on its workers, all of which were checked."""
+def connect_cluster(address: str, generator: Generator) -> Iterator[Runner]:
+    """Connect to a scheduler, check its workers, and yield a function that runs jobs on them."""
     try:
         from distributed import Client
     except ImportError:
@@ -57,7 +59,7 @@ def cluster(address: str, generator: Generator) -> Iterator[Runner]:
             _check_workers(client, address, generator)
             yield partial(_run, client, address)
         finally:
-            # Nothing is waited for: what a scheduler that is gone should be told is lost.
+            # A short timeout: if the scheduler is gone, there is nothing to wait for.
             client.close(timeout=2)
 
 
@@ -78,13 +80,13 @@ def _silence() -> Iterator[None]:
 
 
 def content_versions(generator: Generator) -> dict[str, str]:
-    """The versions, in this process, of everything that decides what a sample looks like."""
+    """Return the versions, in this process, of everything that determines the content."""
     packages = {
         name: number
         for name, number in versions().items()
         if name not in _NEUTRAL and not name.startswith("opencv")
     }
-    # OpenCV comes under several package names, and the library below pyvips under its own.
+    # OpenCV has several package names, and the library that pyvips binds has its own.
     packages["opencv"] = cv2.__version__
     with contextlib.suppress(PackageNotFoundError):
         packages["pyvips-binary"] = version("pyvips-binary")
@@ -92,19 +94,22 @@ def content_versions(generator: Generator) -> dict[str, str]:
 
 
 def _installed_version(generator: Generator) -> str:
-    """The version of a generator as it is installed here: one that came from another process
-    brought its version along, but not its code."""
+    """Return the version of a generator as installed here.
+
+    A generator unpickled from another process has the version of that process, but its code is
+    imported from this machine.
+    """
     parts = generator.start.__module__.split(".")
     for k in range(len(parts), 0, -1):
         module = sys.modules.get(".".join(parts[:k]))
         for value in vars(module).values() if module else ():
             if isinstance(value, Generator) and value.name == generator.name:
                 return value.version
-    return generator.version  # its code came along too
+    return generator.version  # its code was pickled too
 
 
 def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
-    """The versions that differ, in words; empty if none do."""
+    """Describe the versions that differ; empty if none do."""
     return ", ".join(
         f"{name} {theirs.get(name, 'missing')} instead of {ours.get(name, 'none')}"
         for name in [*ours, *(set(theirs) - set(ours))]
@@ -114,7 +119,7 @@ def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
 
 def _check_workers(client: Any, address: str, generator: Generator) -> None:
     try:
-        client.wait_for_workers(1, timeout=_PATIENCE)
+        client.wait_for_workers(1, timeout=WORKER_TIMEOUT)
         found = client.run(content_versions, generator, on_error="return")
     except TimeoutError:
         raise UserError(f"{address}: no worker has joined this Dask scheduler") from None
@@ -123,7 +128,7 @@ def _check_workers(client: Any, address: str, generator: Generator) -> None:
     ours = content_versions(generator)
     for worker, theirs in sorted(found.items()):
         if isinstance(theirs, OSError):
-            continue  # gone in between
+            continue  # left in the meantime
         if isinstance(theirs, BaseException):
             raise UserError(f"Dask worker {worker}: cannot run this version of ivl: {theirs}")
         if differs := difference(ours, theirs):
@@ -135,7 +140,7 @@ def _refusal(worker: str, differs: str) -> str:
 
 
 def make_shard_if_same(job: Job, expected: Mapping[str, str]) -> None:
-    """On a worker: make a shard, unless this worker would make another one."""
+    """Generate a shard on a worker, unless its versions would give other content."""
     from distributed import get_worker
 
     if differs := difference(expected, content_versions(job.generator)):
@@ -148,30 +153,30 @@ def make_shard_if_same(job: Job, expected: Mapping[str, str]) -> None:
 
 def _run(client: Any, address: str, jobs: list[Job], interrupt: Interrupt) -> Iterator[Job]:
     expected = content_versions(jobs[0].generator) if jobs else {}
-    # Not pure: a job's result is the file that it writes, which may be gone the next time.
+    # Not pure: the result of a job is a file, which may have been removed since.
     left = {client.submit(make_shard_if_same, job, expected, pure=False): job for job in jobs}
     watch = _Watch(client, address)
     while left:
-        time.sleep(_HEAR)
+        time.sleep(_POLL)
         interrupt.check()
-        # One that is "lost" went with its worker, and is done again by another.
+        # A job that is "lost" with its worker is run again by another.
         for future in [f for f in left if f.status not in ("pending", "lost")]:
             if future.status == "error":
                 raise _explained(future.exception())
-            if future.status != "finished":  # cancelled: the scheduler knows nothing of it
+            if future.status != "finished":  # cancelled: unknown to the scheduler
                 raise _lost(address)
             yield left.pop(future)
         watch.look()
 
 
 def _explained(error: Any) -> BaseException:
-    """What a job ended with, in the user's words."""
+    """Return the error to raise for a job that failed."""
     from distributed import KilledWorker
 
     if isinstance(error, KilledWorker):
-        return Stopped(f"Dask workers died over and over (out of memory?): {_KEPT}")
+        return Stopped(f"Dask workers died repeatedly (out of memory?): {_KEPT}")
     if isinstance(error, ImportError):
-        return Stopped(f"a Dask worker has not this version of ivl ({error}): {_KEPT}")
+        return Stopped(f"a Dask worker does not have this version of ivl ({error}): {_KEPT}")
     assert isinstance(error, BaseException)
     return error
 
@@ -181,18 +186,18 @@ def _lost(address: str) -> Stopped:
 
 
 class _Watch:
-    """Looks now and then whether there are still a scheduler and workers."""
+    """Periodic check that the scheduler is reachable and has workers."""
 
     def __init__(self, client: Any, address: str) -> None:
         self._client, self._address = client, address
         self._looked = self._seen = time.monotonic()
 
     def look(self) -> None:
-        """Raise if the scheduler is gone, or all workers have been for a while."""
+        """Raise if the scheduler is gone, or no worker was seen for `WORKER_TIMEOUT` seconds."""
         if self._client.status != "running":
             raise _lost(self._address)
         now = time.monotonic()
-        if now - self._looked < _LOOK:
+        if now - self._looked < _COUNT_WORKERS:
             return
         self._looked = now
         try:
@@ -201,5 +206,5 @@ class _Watch:
             raise _lost(self._address) from None
         if workers:
             self._seen = now
-        elif now - self._seen > _PATIENCE:
+        elif now - self._seen > WORKER_TIMEOUT:
             raise Stopped(f"{self._address}: no Dask worker is left: {_KEPT}")

@@ -1,4 +1,4 @@
-"""Engine: a recipe into a dataset, on the cores of one machine or on a Dask cluster."""
+"""Engine: generate the dataset of a recipe, on the cores of one machine or on a Dask cluster."""
 
 import contextlib
 import logging
@@ -19,7 +19,7 @@ from ivl_shards.disk import drop_temporary, explained, sync_folder, try_lock
 from ivl_shards.errors import Damage, Foreign, Stopped, UserError
 from ivl_shards.format.structure import read_attributes, stored_shards
 from ivl_shards.format.writer import ShardWriter, shard_writer, write_index
-from ivl_shards.generation.dask_cluster import Runner, cluster
+from ivl_shards.generation.dask_cluster import Runner, connect_cluster
 from ivl_shards.generation.generator import Generator
 from ivl_shards.generation.layout import (
     Layout,
@@ -35,19 +35,19 @@ from ivl_shards.interrupt import Interrupt, interrupt_held
 
 Report = Callable[[int], None]
 
-_HEAR = 0.1  # seconds after which Ctrl-C is heard while workers work
+_POLL = 0.1  # seconds between checks for Ctrl-C while workers are busy
 _LOCK = "run.lock"
 
 
 @dataclass(frozen=True)
 class Made:
-    """What a call of `generate` did."""
+    """Result of a call of `generate`."""
 
     path: Path
     samples: int
-    """In the dataset."""
+    """Number of samples in the dataset."""
     rendered: int
-    """Of these, made now; the others were there already."""
+    """How many of them this call generated; the others existed already."""
 
 
 def generate(
@@ -62,22 +62,22 @@ def generate(
     overwrite: bool = False,
     report: Report = lambda samples: None,
 ) -> Made:
-    """Make the dataset that a recipe describes, or go on making it.
+    """Generate the dataset that a recipe describes, or continue an earlier run.
 
     Parameters
     ----------
     source
-        Where outside data lies, for generators that need any; it is handed to each worker.
+        Location of external data, for generators that need any; it is passed to each worker.
     workers
-        Processes; all cores by default. With 1 everything happens in this process.
+        Number of processes; all cores by default. With 1 everything runs in this process.
     dask
         Address of a Dask scheduler whose workers share this file system.
     shard_size
-        Samples a file; by default one file up to 20,000 samples, shards of 5,000 beyond.
+        Samples per file; by default one file up to 20,000 samples, shards of 5,000 beyond.
     overwrite
-        Replace a dataset of another recipe, once the new one is complete.
+        Replace a dataset of another recipe when the new one is complete.
     report
-        Is told how many samples have been added, each time some have.
+        Function that is called with the number of samples added since its last call.
     """
     out = Path(out).absolute()
     workers = available_cores() if workers is None else workers
@@ -90,7 +90,7 @@ def generate(
             _tidy(generator, recipe, existing, overwrite)
             report(recipe.total)
             return Made(out, recipe.total, 0)
-        if existing.folder == layout.folder:  # what is missing joins what is there
+        if existing.folder == layout.folder:  # missing shards are added to the existing ones
             layout = existing
     with _work_folder(layout.folder):
         _refuse_others(generator, recipe, layout, overwrite)
@@ -105,7 +105,7 @@ def generate(
 
 
 def available_cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -118,7 +118,7 @@ def _jobs(generator: Generator, recipe: Recipe, layout: Layout, source: Any = No
     ]
 
 
-# --- what is there already ---------------------------------------------------------------
+# --- existing files ----------------------------------------------------------------------
 
 
 def _same(found: dict[str, Any], generator: Generator, recipe: Recipe) -> bool:
@@ -126,8 +126,7 @@ def _same(found: dict[str, Any], generator: Generator, recipe: Recipe) -> bool:
 
 
 def _existing(generator: Generator, recipe: Recipe, out: Path, overwrite: bool) -> Layout | None:
-    """The layout of the dataset that is there, if it is of this recipe; None if it is to be made
-    from scratch."""
+    """Return the layout of an existing dataset of this recipe; None to start from scratch."""
     if not out.exists():
         return None
     try:
@@ -156,11 +155,11 @@ def _is_ours(path: Path, generator: Generator, recipe: Recipe) -> bool:
     except Foreign as error:
         raise UserError(f"{error}; it is in the way: move or remove it") from None
     except Damage:
-        return True  # half of something of ours
+        return True  # an unfinished file of ours
 
 
 def _refuse_others(generator: Generator, recipe: Recipe, layout: Layout, overwrite: bool) -> None:
-    """Raise if files of other people are here, or a dataset was begun that may be wanted."""
+    """Raise if files of other programs are in the way, or shards of another unfinished dataset."""
     for path in shards_in(layout.folder, layout.out):
         if not (_is_ours(path, generator, recipe) or overwrite or layout.out.exists()):
             raise UserError(
@@ -170,8 +169,10 @@ def _refuse_others(generator: Generator, recipe: Recipe, layout: Layout, overwri
 
 
 def _drop_strays(generator: Generator, recipe: Recipe, layout: Layout, overwrite: bool) -> None:
-    """Remove what the complete dataset has no use for: its parts, its shards of another size,
-    and with `overwrite` those of the dataset that it has replaced."""
+    """Remove what a complete dataset does not need: its parts and shards of another size.
+
+    With `overwrite`, also the shards of the dataset that it replaced.
+    """
     drop_temporary(layout.folder, in_use=True)
     for path in _strays(layout):
         if _is_ours(path, generator, recipe) or overwrite:
@@ -186,7 +187,7 @@ def _strays(layout: Layout) -> list[Path]:
 
 
 def _tidy(generator: Generator, recipe: Recipe, layout: Layout, overwrite: bool) -> None:
-    """Remove what a run left that was killed just after the dataset was complete."""
+    """Remove what is left of a run that was killed just after it completed the dataset."""
     if _strays(layout):
         with contextlib.suppress(UserError), _work_folder(shard_folder(layout.out)):
             _drop_strays(generator, recipe, layout, overwrite)
@@ -197,7 +198,7 @@ def _tidy(generator: Generator, recipe: Recipe, layout: Layout, overwrite: bool)
 
 @contextlib.contextmanager
 def _work_folder(folder: Path) -> Iterator[None]:
-    """The folder for shards, held by one run at a time."""
+    """Create the folder for shards, and lock it for the duration of the run."""
     lock = folder / _LOCK
     fd = _hold(lock)
     try:
@@ -205,15 +206,15 @@ def _work_folder(folder: Path) -> Iterator[None]:
         yield
     finally:
         drop_temporary(folder)
-        # Removed while it is still held: whoever waits for it will see that it is gone.
+        # Removed while still locked: another run that opened it will notice that it is gone.
         for remove in (lock.unlink, folder.rmdir):
             with contextlib.suppress(OSError):
-                remove()  # a folder goes only where nothing was kept
+                remove()  # the folder, only if it is empty
         os.close(fd)
 
 
 def _hold(lock: Path) -> int:
-    """Keep other runs out by a locked file. A kill leaves the file, but not the lock."""
+    """Lock a file to keep other runs out; return its descriptor. A kill releases the lock."""
     while True:
         try:
             lock.parent.mkdir(exist_ok=True)
@@ -222,23 +223,23 @@ def _hold(lock: Path) -> int:
         try:
             fd = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
         except FileNotFoundError:
-            continue  # a run that has just ended took the folder away in between
+            continue  # a run that has just ended removed the folder
         except OSError as error:
             raise explained(lock, error) from None
-        # On a file system without locks, runs side by side are the user's care.
+        # On a file system without locks, the user must not start two runs at once.
         if not try_lock(fd):
             os.close(fd)
             raise UserError(f"{lock.parent}: another run is writing there: wait for it")
         if os.fstat(fd).st_nlink:
             return fd
-        os.close(fd)  # a run that has just ended took it away
+        os.close(fd)  # a run that has just ended removed it
 
 
 @contextlib.contextmanager
 def _runner(workers: int, dask: str | None, generator: Generator) -> Iterator[Runner]:
-    """What runs jobs: this process, a pool of processes, or a cluster."""
+    """Yield the function that runs jobs: here, in a pool of processes, or on a cluster."""
     if dask is not None:
-        with cluster(dask, generator) as runner:
+        with connect_cluster(dask, generator) as runner:
             yield runner
     elif workers == 1:
         yield _run_here
@@ -258,8 +259,7 @@ def _runner(workers: int, dask: str | None, generator: Generator) -> Iterator[Ru
 
 @contextlib.contextmanager
 def _failed_threads() -> Iterator[list[str]]:
-    """What threads end with while a pool works: without its own threads, which need memory to
-    start, a pool would wait for ever."""
+    """Collect errors of threads: if a pool cannot start its own for lack of memory, it hangs."""
     failed: list[str] = []
     before = threading.excepthook
     threading.excepthook = lambda arguments: failed.append(str(arguments.exc_value))
@@ -272,7 +272,7 @@ def _failed_threads() -> Iterator[list[str]]:
 def _start_worker() -> None:
     """Leave Ctrl-C to the parent, and end when the parent does, even if it is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    logging.disable(logging.WARNING)  # the parent has said it already
+    logging.disable(logging.WARNING)  # the parent has logged it already
     parent = multiprocessing.parent_process()
 
     def watch() -> None:
@@ -284,7 +284,7 @@ def _start_worker() -> None:
 
 
 def _results(runner: Runner, jobs: list[Job]) -> Iterator[Job]:
-    """Jobs as they get done."""
+    """Yield jobs as they finish."""
     with interrupt_held() as interrupt:
         yield from runner(jobs, interrupt)
         interrupt.check()
@@ -298,13 +298,13 @@ def _run_here(jobs: list[Job], interrupt: Interrupt) -> Iterator[Job]:
 def _run_in_pool(
     pool: ProcessPoolExecutor, failed: list[str], jobs: list[Job], interrupt: Interrupt
 ) -> Iterator[Job]:
-    # What is left at an early end, the pool cancels itself. Cancelled before that, with its
-    # processes ended by Ctrl-C, it fails in its own thread (before Python 3.12).
+    # Remaining jobs are not cancelled here but by the pool's shutdown: cancelled earlier, with its
+    # processes ended by Ctrl-C, the pool fails in its own thread (before Python 3.12).
     try:
-        # A pool may break while jobs are still being handed to it.
+        # A pool may break while jobs are still being submitted.
         left = {pool.submit(make_shard, job) for job in jobs}
         while left:
-            done, left = wait(left, _HEAR, FIRST_COMPLETED)
+            done, left = wait(left, _POLL, FIRST_COMPLETED)
             interrupt.check()
             if failed:
                 raise MemoryError(failed[0])
@@ -313,12 +313,12 @@ def _run_in_pool(
     except BrokenProcessPool:
         raise Stopped(
             "a worker process died (out of memory?): finished shards are kept; run the same "
-            "command again to go on, perhaps with fewer --workers"
+            "command again to continue, perhaps with fewer --workers"
         ) from None
 
 
 def _finish(layout: Layout, jobs: list[Job], results: Iterator[Job], report: Report) -> None:
-    """Wait for the jobs, and let the dataset appear under its name, in one step and complete."""
+    """Wait for the jobs, then create the dataset under its final name in one step."""
     done = _counted(results, report)
     out, first = layout.out, jobs[0]
     schema = first.generator.stored_schema(first.recipe)
@@ -343,15 +343,15 @@ def _counted(results: Iterator[Job], report: Report) -> Iterator[Job]:
     for job in results:
         if not is_done(job):
             raise UserError(
-                f"{job.path}: was made by a worker but is not here: the workers of a cluster "
-                "must see the same folder under the same path"
+                f"{job.path}: was written by a worker but is not visible here: all workers of a "
+                "cluster must see the same folder under the same path"
             )
         report(job.samples)
         yield job
 
 
 def _merge(writer: ShardWriter, jobs: list[Job], results: Iterator[Job]) -> None:
-    """Append parts to the one file, in order, while later ones are still being made."""
+    """Append parts to the single file, in order, while later ones are still being generated."""
     waiting = deque(jobs)
     done = {job.path for job in jobs if is_done(job)}
     for job in results:

@@ -1,4 +1,4 @@
-"""Generator: what the engine needs to know of a tool that makes datasets."""
+"""Generator: the description of a dataset generator that the engine works with."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ivl_shards.format.metadata import About, nothing_said, versions
+from ivl_shards.format.metadata import Metadata, no_metadata, versions
 from ivl_shards.format.sample import Sample
 from ivl_shards.format.schema import DIGEST_FIELD, Schema, dense_memory_field
 from ivl_shards.generation.randomness import Draws
@@ -15,15 +15,15 @@ from ivl_shards.generation.recipe import Recipe
 
 @dataclass(frozen=True)
 class Generator:
-    """A tool that makes a dataset, sample by sample. Its functions are pure and picklable."""
+    """A tool that generates datasets sample by sample. Its functions are pure and picklable."""
 
     name: str
     """The command, for example `shapes-gen toy`."""
     version: str
-    """Changes whenever the same recipe gives other samples."""
+    """Changes whenever the same recipe gives different samples."""
     task: str
     licence: str
-    """Of the data it makes."""
+    """Licence of the generated data."""
     schema: Callable[[Any], Schema]
     """Recipe → fields of a dataset."""
     size: Callable[[Any], tuple[int, int]]
@@ -31,15 +31,15 @@ class Generator:
     start: Callable[[Any, Any], Callable[[int], Sample]]
     """Recipe, source → the function from a row of the dataset to its sample.
 
-    It is called once for each shard, so that what takes long to open is opened once. The
-    source says where outside data lies on this machine (None where there is none); what of it
-    decides the content stands in the recipe.
+    It is called once for each shard, so that external data is opened once. The source is the
+    location of external data on this machine, or None; whatever determines the content is part
+    of the recipe.
     """
-    about: Callable[[Any, Any], About] = nothing_said
-    """Recipe, source → what the dataset's card says in words."""
+    metadata: Callable[[Any, Any], Metadata] = no_metadata
+    """Recipe, source → title, description, origins and limits for the dataset card."""
 
     def stored_schema(self, recipe: Recipe) -> Schema:
-        """The generator's fields and those that every dataset has."""
+        """Return the generator's fields and those that every dataset has."""
         schema = self.schema(recipe)
         if recipe.dense_memory:
             longest = max(recipe.counts)
@@ -47,7 +47,7 @@ class Generator:
         return schema.with_fields(DIGEST_FIELD)
 
     def attributes(self, recipe: Recipe) -> dict[str, Any]:
-        """What makes a file the one that is wanted: equal values, equal content."""
+        """Return the attributes that identify the content: equal values, equal content."""
         return {
             "task": self.task,
             "generator": self.name,
@@ -58,9 +58,9 @@ class Generator:
             "licence": self.licence,
         }
 
-    def words(self, recipe: Recipe, source: Any) -> dict[str, Any]:
-        """What a file also says about itself, which may change while its content does not."""
-        return {**self.about(recipe, source).attributes(), "versions": versions()}
+    def metadata_attributes(self, recipe: Recipe, source: Any) -> dict[str, Any]:
+        """Return metadata and package versions, which may change while the content does not."""
+        return {**self.metadata(recipe, source).attributes(), "versions": versions()}
 
 
 def drawn_samples(
@@ -68,9 +68,9 @@ def drawn_samples(
     recipe: Recipe,
     render: Callable[[Any, int, np.random.Generator], Sample],
 ) -> Callable[[int], Sample]:
-    """The function from a row to its sample, for a generator that draws from nothing but chance.
+    """Return the function from a row to its sample, for a generator without external data.
 
-    `render` is given the recipe, the sample's count, and its own random numbers.
+    `render` gets the recipe, the sample's count, and the sample's own random generator.
     """
     draws = Draws(generator, recipe.seed, recipe.split)
 

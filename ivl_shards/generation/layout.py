@@ -1,4 +1,4 @@
-"""Layout: which files a dataset consists of, and which samples each of them holds."""
+"""Layout: the files of a dataset, and the samples in each of them."""
 
 import hashlib
 import json
@@ -12,11 +12,11 @@ from typing import Any
 from ivl_shards.errors import UserError
 from ivl_shards.generation.recipe import require
 
-# Up to here a dataset is one file; the paper's training sets fit.
+# Most samples in a single file; the paper's training sets fit.
 ONE_FILE = 20_000
-# Beyond, shards: small enough to lose little when killed, large enough not to be too many.
+# Samples per shard of a larger dataset: few enough to lose little when a run is killed.
 SHARD = 5_000
-# One file is made in parts, by all workers, and put together at the end.
+# A single file is generated in parts of this many samples by all workers, then merged.
 PART = 500
 
 
@@ -32,9 +32,9 @@ class Layout:
     shard_size: int
     one_file: bool
     folder: Path
-    """Where the shards lie, beside the index, and the parts of one file while it is made."""
+    """Folder of the shards, beside the index, or of the parts of a single file."""
     prefix: str
-    """How the names of the shards begin."""
+    """Prefix of the names of the shards."""
 
     @property
     def ranges(self) -> list[tuple[int, int]]:
@@ -50,7 +50,7 @@ class Layout:
 
     @property
     def listed(self) -> list[tuple[str, int]]:
-        """What the index lists: names relative to itself, and numbers of samples."""
+        """Entries of the index: names relative to it, and numbers of samples."""
         return [
             (f"{self.folder.name}/{path.name}", stop - start)
             for path, (start, stop) in zip(self.shards, self.ranges, strict=True)
@@ -58,20 +58,20 @@ class Layout:
 
 
 def shard_folder(out: Path) -> Path:
-    """The folder that belongs to a dataset's path, and to no other."""
+    """Return the folder for the shards of a dataset."""
     return out.with_name(f"{out.name}.shards")
 
 
 def plan_layout(
     out: Path, total: int, shard_size: int | None, attributes: Mapping[str, Any]
 ) -> Layout:
-    """How a dataset of that many samples is laid out.
+    """Choose the layout of a dataset.
 
-    The shards' names hold a fingerprint of the attributes that decide their content, so those of
-    a dataset and of the one that replaces it lie side by side.
+    The names of the shards contain a fingerprint of the attributes that determine their content,
+    so that a dataset and its replacement can exist side by side.
     """
     if shard_size is not None:
-        require(shard_size >= 1, f"{shard_size} samples a shard: ask for at least 1")
+        require(shard_size >= 1, f"{shard_size} samples per shard: must be at least 1")
     one_file = total <= (shard_size or ONE_FILE)
     size = PART if one_file else shard_size or SHARD
     key = json.dumps([dict(attributes), size], sort_keys=True)
@@ -80,9 +80,9 @@ def plan_layout(
 
 
 def stored_layout(out: Path, total: int, listed: list[tuple[str, int]]) -> Layout | None:
-    """The layout that an index tells of; None unless its shards lie where those of `out` lie.
+    """Return the layout of an existing index; None if its shards lie in another folder.
 
-    Older versions put those of `a.h5` and of `a.hdf5` into one folder,
+    Older versions put the shards of `a.h5` and of `a.hdf5` into one folder,
     `a.shards/a-00000-of-00003.h5` and so on.
     """
     name, size = listed[0] if listed else ("", 0)
@@ -97,14 +97,14 @@ def stored_layout(out: Path, total: int, listed: list[tuple[str, int]]) -> Layou
 
 
 def shards_in(folder: Path, out: Path) -> list[Path]:
-    """The files in a folder that are named as shards of `out`, of whatever recipe."""
+    """Return the files in a folder with names of shards of `out`, of any recipe."""
     named = re.compile(re.escape(out.stem) + r"-[0-9a-f]{8}-\d{5,}-of-\d{5,}\.h5")
     return sorted(path for path in folder.glob("*.h5") if named.fullmatch(path.name))
 
 
 def check_target(out: Path) -> None:
-    """Raise unless a dataset can be written there."""
-    require(out.suffix in (".h5", ".hdf5"), f"{out}: a dataset's name ends in .h5")
+    """Raise unless a dataset can be written to a path."""
+    require(out.suffix in (".h5", ".hdf5"), f"{out}: the name of a dataset must end in .h5")
     require(out.parent.is_dir(), f"{out.parent}: no such folder: make it first")
     require(not out.is_dir(), f"{out}: is a folder: give the name of a file")
     if not os.access(out.parent, os.W_OK | os.X_OK):

@@ -1,4 +1,4 @@
-"""Draws: the random numbers of a sample, which depend on nothing but its name."""
+"""Randomness: random numbers that depend only on generator, seed, split, count and index."""
 
 import hashlib
 
@@ -10,10 +10,10 @@ class Draws:
 
     Philox turns (key, counter) into random bits. The key is a hash of generator, seed and
     split; the counter starts at (count, index). So each sample has 2^128 blocks of its own
-    and can be made alone, anywhere, in any order.
+    and can be generated independently, in any order.
 
-    Only integers and uniform floats should be drawn: they are exact on every machine, while
-    normal and other shaped draws go through `log` and `exp`, which are not.
+    Draw only integers and uniform floats: they are exact on every machine, while normal and
+    other distributions use `log` and `exp`, which are not.
 
     >>> draws = Draws("example", seed=7, split="train")
     >>> first = draws.at(count=3, index=0).integers(100, size=4)
@@ -30,8 +30,8 @@ class Draws:
         self._state = self._bits.state
 
     def at(self, count: int, index: int) -> np.random.Generator:
-        """The generator of one sample, from its start. It is good until the next call."""
-        # Moving one generator takes 3 µs, making a new one 24 µs.
+        """Return the random generator of one sample. It is valid until the next call."""
+        # Resetting a generator takes 3 µs, creating a new one 24 µs.
         self._state["state"]["counter"][:] = (0, 0, index, count)
         self._state["buffer_pos"] = 4
         self._state["has_uint32"] = 0

@@ -3,52 +3,78 @@
 import json
 import re
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ivl_shards.errors import UserError
+from ivl_shards.generation.knobs import changed_options, settle
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _LARGEST_SEED = 2**63 - 1
+_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+# Far above any real dataset; it keeps a slip such as 1-99999999999 from filling the memory.
+_LARGEST_COUNT = 10_000
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """The knobs that all generators share; each generator's own recipe adds its own.
+    """What all recipes have; the recipe of a generator adds its own knobs (`knobs.py`).
 
-    How a dataset is made (workers, shard size, where) is not in it, because it does not
-    change the content.
+    How a dataset is generated (workers, shard size, folder) is not part of its recipe, because it
+    does not change the content.
     """
 
+    defaults_by: ClassVar[str] = ""
+    """The field that chooses between defaults of knobs, if there is one, such as `style`."""
+
     counts: tuple[int, ...]
-    """Lines or objects of a sample; they take turns."""
+    """Numbers of lines or objects; the samples cycle through them."""
     total: int
-    """Samples in the dataset."""
+    """Number of samples in the dataset."""
     seed: int = 0
+    """Random seed."""
     split: str = "test"
-    """Goes into the random key: train and test of one seed share no sample."""
+    """Part of the random key: train and test of one seed share no sample."""
     dense_memory: bool = False
-    """Also store every memory m_0 … m_T as an array."""
+    """Whether every memory m_0 … m_T is also stored as an array."""
 
     def __post_init__(self) -> None:
         require(bool(self.counts), "no counts: give at least one")
         require(min(self.counts) >= 0, f"count {min(self.counts)} is negative")
-        require(self.total >= 1, f"{self.total} samples: ask for at least 1")
+        require(self.total >= 1, f"--total {self.total}: ask for at least 1 sample")
         require(
             0 <= self.seed <= _LARGEST_SEED,
-            f"seed {self.seed} is not between 0 and {_LARGEST_SEED}",
+            f"--seed {self.seed}: must be between 0 and {_LARGEST_SEED}",
         )
         require(
             _NAME.fullmatch(self.split) is not None,
-            f"split '{self.split}' is not a plain name such as train, val or test",
+            f"--split '{self.split}': is not a plain name such as train, val or test",
         )
+        settle(self)
 
     def place(self, row: int) -> tuple[int, int]:
-        """Count, and index among the samples of that count, of the sample in a row."""
+        """Return the count of the sample in a row, and its index among those of that count."""
         return place(self.counts, row)
 
     def to_json(self) -> str:
-        """The recipe as it stands in a shard: sorted, so that equal recipes are equal text."""
+        """Return the recipe as it is stored: sorted, so that equal recipes are equal text."""
         return json.dumps(asdict(self), sort_keys=True)
+
+    def options(self, counts: str = "--counts", **defaults: Any) -> list[str]:
+        """Return the command-line options that make this recipe.
+
+        Knobs that are as by default are left out. `counts` is the generator's option for them;
+        `defaults` replace declared ones that depend on the rest of the recipe.
+
+        >>> Recipe(counts=(3, 4), total=10, seed=5, dense_memory=True).options("--lines")
+        ['--lines', '3-4', '--total', '10', '--split', 'test', '--seed', '5', '--dense-memory']
+        """
+        return [
+            *(counts, format_counts(self.counts), "--total", str(self.total)),
+            *("--split", self.split),
+            *(("--seed", str(self.seed)) if self.seed else ()),
+            *(("--dense-memory",) if self.dense_memory else ()),
+            *changed_options(self, **defaults),
+        ]
 
 
 def require(condition: bool, complaint: str) -> None:
@@ -57,33 +83,22 @@ def require(condition: bool, complaint: str) -> None:
         raise UserError(complaint)
 
 
-def from_json(text: str) -> dict[str, Any]:
-    """A stored recipe as plain values; it may be of a generator that is not installed."""
-    values: dict[str, Any] = json.loads(text)
-    return values
-
-
-_PART = re.compile(r"(\d+)(?:-(\d+))?")
-# Far above any real dataset; keeps a slip such as 1-99999999999 from filling the memory.
-_LARGEST = 10_000
-
-
 def parse_counts(text: str) -> tuple[int, ...]:
-    """Read a list of ranges.
+    """Parse a list of ranges.
 
     >>> parse_counts("1-4,7")
     (1, 2, 3, 4, 7)
     """
     counts: list[int] = []
     for part in text.replace(" ", "").split(","):
-        match = _PART.fullmatch(part)
+        match = _RANGE.fullmatch(part)
         if not match:
             raise UserError(f"'{text}' is not a list of counts: write 3-10 or 1-10,15,20")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
             raise UserError(f"'{part}' runs backwards: write {last}-{first}")
-        if last > _LARGEST:
-            raise UserError(f"'{part}' is too large: counts go up to {_LARGEST}")
+        if last > _LARGEST_COUNT:
+            raise UserError(f"'{part}' is too large: counts go up to {_LARGEST_COUNT}")
         counts += range(first, last + 1)
     if len(set(counts)) < len(counts):
         raise UserError(f"'{text}' names a count twice")
@@ -106,10 +121,10 @@ def format_counts(counts: tuple[int, ...]) -> str:
 
 
 def place(counts: tuple[int, ...], row: int) -> tuple[int, int]:
-    """Count of the sample in a row of the dataset, and its index among those of that count.
+    """Return the count of the sample in a row, and its index among those of that count.
 
-    Counts take turns, so that every shard and every prefix of a dataset is balanced, and a
-    longer dataset begins with the samples of a shorter one.
+    The samples cycle through the counts, so that every shard and every prefix of a dataset is
+    balanced, and a longer dataset begins with the samples of a shorter one.
 
     >>> [place((3, 4, 5), row) for row in range(4)]
     [(3, 0), (4, 0), (5, 0), (3, 1)]

@@ -1,4 +1,4 @@
-"""Stream: samples without files and without end, the same as those of a dataset."""
+"""Stream: the samples of a recipe without files and without end."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,16 +11,16 @@ from ivl_shards.format.schema import ENCODED, Array, pad
 from ivl_shards.generation.generator import Generator
 from ivl_shards.generation.recipe import Recipe
 
-# As good as endless; a `len` must be a number.
+# Practically endless; `len` must be a number.
 _ENDLESS = 1 << 40
 
 
 class Stream:
-    """The samples of a recipe, made when they are asked for.
+    """The samples of a recipe, generated on demand.
 
-    Iterate over it without end, or take any row: row i is what row i of a dataset of this
-    recipe would be, however long. A PyTorch DataLoader takes `stream.padded(fields)` as it is,
-    with any number of workers (without `shuffle`, which samples drawn at random do not need).
+    Iterate over it without end, or index any row: row i equals row i of a dataset of this
+    recipe. A PyTorch DataLoader takes `stream.padded(fields)` with any number of workers
+    (without `shuffle`, which random samples do not need).
     """
 
     def __init__(self, generator: Generator, recipe: Recipe, source: Any = None) -> None:
@@ -29,7 +29,7 @@ class Stream:
         self._make: Callable[[int], Sample] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_make": None}  # each process opens what it needs itself
+        return {**self.__dict__, "_make": None}  # each process opens its own data
 
     def __len__(self) -> int:
         return _ENDLESS
@@ -40,7 +40,7 @@ class Stream:
         sample = self._make(row)
         if self.schema["image"].storage != ENCODED:
             return sample
-        # Decoded from its JPEG, so that a model sees what it would see in a dataset.
+        # Decoded from its JPEG, so that the pixels are those of a stored dataset.
         image = decode(self.schema["image"], sample["image"])
         return Sample({**sample, "image": image}, sample.sequence)
 
@@ -51,7 +51,7 @@ class Stream:
             row += 1
 
     def padded(self, fields: list[str] | None = None) -> "PaddedStream":
-        """The samples as dictionaries of arrays of one shape each."""
+        """Return the samples as dictionaries of padded arrays, all of the same shape."""
         return PaddedStream(self, fields or [field.name for field in self.schema])
 
 

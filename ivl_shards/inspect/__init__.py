@@ -1,1 +1,1 @@
-"""Look at a dataset and describe it: info, verify, previews, dataset card, Croissant metadata."""
+"""Inspection of datasets: info, verify, previews, dataset card, Croissant metadata."""

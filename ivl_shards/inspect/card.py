@@ -1,6 +1,6 @@
-"""Card: a dataset explained on a page, from nothing but the dataset itself.
+"""Card: a page that describes a dataset, written from the dataset alone.
 
-Markdown with the head in YAML that Hugging Face reads.
+The page is Markdown with the YAML header of Hugging Face.
 """
 
 import html
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ivl_shards.format.metadata import About, stored_about, stored_versions
+from ivl_shards.format.metadata import Metadata, stored_metadata, stored_versions
 from ivl_shards.format.reader import Dataset
 from ivl_shards.format.schema import ENCODED, Field, Schema
 from ivl_shards.generation.layout import ONE_FILE
@@ -26,21 +26,21 @@ _MEMORY = {
         "it is t + 1."
     ),
     "peaks": (
-        "The memory m_k is a map of gaussian peaks of width `sigma` at the `centres` of the first "
+        "The memory m_k is a map of Gaussian peaks of width `sigma` at the `centres` of the first "
         "k {things}, in any order; what is left to count are the peaks of the others."
     ),
 }
-# Files listed by name; an index of thousands has them in its Croissant metadata.
+# Files listed by name; the Croissant metadata lists all of them.
 _MOST_FILES = 20
 
 
 def card(dataset: Dataset, files: list[File], published: Publication) -> str:
-    """The page."""
-    about = stored_about(dataset.attributes)
+    """Return the dataset card as Markdown."""
+    metadata = stored_metadata(dataset.attributes)
     parts = [
-        _head(dataset, about),
-        f"# {_label(_title(dataset, about))}",
-        _escaped(about.description),
+        _head(dataset, metadata),
+        f"# {_label(_title(dataset, metadata))}",
+        _escaped(metadata.description),
         _facts(dataset, files, published),
         "## How to read it",
         _use(dataset),
@@ -49,32 +49,32 @@ def card(dataset: Dataset, files: list[File], published: Publication) -> str:
         "## Statistics",
         *_statistics(dataset),
         "## How it was made",
-        *_making(dataset, about),
+        *_making(dataset, metadata),
         "## Licence and origin",
-        *_licence(dataset, about),
+        *_licence(dataset, metadata),
         "## Known limits",
-        _bullets(map(_escaped, about.limits)) if about.limits else "The file names none.",
+        _bullets(map(_escaped, metadata.limits)) if metadata.limits else "The file states none.",
         "## How to cite",
-        _block("bibtex", citations(about)),
+        _block("bibtex", citations(metadata)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _title(dataset: Dataset, about: About) -> str:
+def _title(dataset: Dataset, metadata: Metadata) -> str:
     attributes = dataset.attributes
-    return f"{about.title or attributes['task']}: {attributes['split']}"
+    return f"{metadata.title or attributes['task']}: {attributes['split']}"
 
 
 # --- the head ----------------------------------------------------------------------------
 
 
-def _head(dataset: Dataset, about: About) -> str:
+def _head(dataset: Dataset, metadata: Metadata) -> str:
     attributes = dataset.attributes
-    # Hugging Face's loader refuses virtual datasets, so it is given the shards.
+    # Hugging Face's loader refuses virtual datasets, so the shards are listed.
     paths = [path.relative_to(dataset.path.parent).as_posix() for path in dataset.shards]
-    split = str(attributes["split"]).replace("-", "_")  # all that its names of splits allow
+    split = str(attributes["split"]).replace("-", "_")  # split names allow no hyphen
     head = {
-        "pretty_name": about.title or attributes["task"],
+        "pretty_name": metadata.title or attributes["task"],
         **licence_head(str(attributes["licence"])),
         "size_categories": [_size_category(len(dataset))],
         "tags": ["inductive-visual-localisation", attributes["task"]],
@@ -82,13 +82,13 @@ def _head(dataset: Dataset, about: About) -> str:
             {"config_name": "default", "data_files": [{"split": split, "path": paths}]},
         ],
     }
-    # JSON is YAML: no package is needed to write it, and no quoting goes wrong.
+    # JSON is valid YAML, and needs neither another package nor special quoting.
     lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in head.items()]
     return "\n".join(["---", *lines, "---"])
 
 
 def _size_category(samples: int) -> str:
-    """Hugging Face's word for a number of samples.
+    """Return Hugging Face's size category for a number of samples.
 
     >>> [_size_category(n) for n in (999, 1000, 250_000, 2_000_000)]
     ['n<1K', '1K<n<10K', '100K<n<1M', '1M<n<10M']
@@ -157,7 +157,7 @@ def _type(field: Field) -> str:
 
 
 def _shape(field: Field) -> str:
-    """For example `object_count ≤ 10, 2` for what is padded to ten."""
+    """Return the shape of a field, for example `object_count ≤ 10, 2` if it is padded to ten."""
     sides = [str(side) for side in field.shape]
     if field.counted_by:
         sides[0] = f"{field.counted_by} ≤ {sides[0]}"
@@ -194,17 +194,17 @@ def _spread_row(spread: Spread) -> tuple[str, ...]:
 # --- where it comes from -----------------------------------------------------------------
 
 
-def _making(dataset: Dataset, about: About) -> Iterator[str]:
+def _making(dataset: Dataset, metadata: Metadata) -> Iterator[str]:
     attributes = dataset.attributes
-    if about.command:
-        yield _block("", command_line(dataset, about))
+    if metadata.command:
+        yield _block("", command_line(dataset, metadata))
     else:
-        yield "The file does not say by which command; its recipe, for Python, is below."
+        yield "The file does not state a command; its recipe, for Python, is below."
     if len(dataset) < int(dataset.recipe["total"]):
         first, last = attributes["first_sample"], attributes["first_sample"] + len(dataset) - 1
         yield (
-            f"This file is one shard of a larger dataset: its samples {first:,} to {last:,} of "
-            f"{dataset.recipe['total']:,}. The command makes all of them."
+            f"This file is one shard of a larger dataset: samples {first:,} to {last:,} of "
+            f"{dataset.recipe['total']:,}. The command generates all of them."
         )
     yield (
         f"Made by {_code(attributes['generator'])}, version "
@@ -221,30 +221,30 @@ def _making(dataset: Dataset, about: About) -> Iterator[str]:
 
 
 def _recipe(dataset: Dataset) -> str:
-    """A knob a line, lists as they are."""
+    """Return the recipe as JSON with one setting per line."""
     knobs = dataset.recipe.items()
     lines = [f"  {json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in knobs]
     return "{\n" + ",\n".join(lines) + "\n}"
 
 
-def command_line(dataset: Dataset, about: About) -> str:
-    """What to type to make this dataset again under the name that it has."""
+def command_line(dataset: Dataset, metadata: Metadata) -> str:
+    """Return the command that generates this dataset again under the same name."""
     sharded = dataset.shards != [dataset.path]
     layout = []
     if sharded or len(dataset) > ONE_FILE:
         layout = ["--shard-size", str(dataset.shard_sizes[0])]
-    return f"{about.command} {shlex.join([*layout, dataset.path.name])}"
+    return f"{metadata.command} {shlex.join([*layout, dataset.path.name])}"
 
 
-def _licence(dataset: Dataset, about: About) -> Iterator[str]:
-    yield f"Of the dataset: {_label(dataset.attributes['licence'])}."
-    if about.origins:
-        rows = [tuple(map(_label, (o.what, o.where, o.licence))) for o in about.origins]
+def _licence(dataset: Dataset, metadata: Metadata) -> Iterator[str]:
+    yield f"Licence of the dataset: {_label(dataset.attributes['licence'])}."
+    if metadata.origins:
+        rows = [tuple(map(_label, (o.what, o.where, o.licence))) for o in metadata.origins]
         yield _table(("what", "where from", "licence"), rows)
-    elif about.description:
-        yield "Everything in it was drawn by the generator; it holds nothing of other people."
+    elif metadata.description:
+        yield "Everything was drawn by the generator; there is no third-party material."
     else:
-        yield "The file does not say what it was made from."
+        yield "The file does not state its origins."
 
 
 # --- Markdown ----------------------------------------------------------------------------
@@ -269,7 +269,7 @@ def _block(language: str, text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """A text from the file as code; HTML does not count there."""
+    """Return a text from the file as inline code, in which HTML has no effect."""
     text = " ".join(text.split())
     fence = "`" * (_longest_backticks(text) + 1)
     pad = " " if "`" in text else ""
@@ -281,7 +281,7 @@ def _longest_backticks(text: str) -> int:
 
 
 def _escaped(text: str) -> str:
-    """Sentences of the file: Markdown counts, HTML does not.
+    """Escape HTML, but not Markdown, in sentences from the file.
 
     >>> _escaped("3 < 5 <script>")
     '3 &lt; 5 &lt;script&gt;'
@@ -290,7 +290,7 @@ def _escaped(text: str) -> str:
 
 
 def _label(text: str) -> str:
-    """A label of the file in running text: neither HTML nor Markdown counts.
+    """Escape both HTML and Markdown in a label from the file.
 
     >>> _label("a_b [x](javascript:1) <b>")
     'a_b \\\\[x](javascript:1) &lt;b&gt;'

@@ -1,7 +1,7 @@
-"""Croissant: a dataset's metadata as JSON-LD, for search engines and catalogues.
+"""Croissant: metadata of a dataset as JSON-LD, for search engines and catalogues.
 
-The vocabulary is that of Croissant 1.1 (http://mlcommons.org/croissant/1.1). Its readers do not
-load HDF5; files and fields are described all the same, a field as the "column" of its name.
+The vocabulary is Croissant 1.1 (http://mlcommons.org/croissant/1.1). Croissant loaders cannot read
+HDF5; files and fields are described nevertheless, a field as the "column" of its name.
 """
 
 import re
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ivl_shards.format.metadata import stored_about
+from ivl_shards.format.metadata import stored_metadata
 from ivl_shards.format.reader import Dataset
 from ivl_shards.format.schema import ENCODED, Field
 from ivl_shards.inspect.publication import File, Publication, citations, licence_address
@@ -66,20 +66,20 @@ _CONTEXT: Json = {
 
 
 def croissant(dataset: Dataset, files: list[File], published: Publication) -> Json:
-    """The metadata of a dataset and of its files."""
+    """Return the Croissant metadata of a dataset and of its files."""
     attributes = dataset.attributes
-    about = stored_about(attributes)
+    metadata = stored_metadata(attributes)
     split = str(attributes["split"])
-    title = about.title or str(attributes["task"])
+    title = metadata.title or str(attributes["task"])
     whole: Json = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.1",
         "name": f"{title}, {split}",
-        "description": about.description or title,
+        "description": metadata.description or title,
         "license": licence_address(str(attributes["licence"])),
         "version": _semantic(str(attributes["generator_version"])),
-        "citeAs": citations(about),
+        "citeAs": citations(metadata),
         "keywords": ["inductive visual localisation", str(attributes["task"])],
         "isLiveDataset": False,
         "distribution": [_file_object(file) for file in files],
@@ -89,10 +89,10 @@ def croissant(dataset: Dataset, files: list[File], published: Publication) -> Js
             _sample_set(dataset, split, files[0]),
         ],
     }
-    if about.limits:
-        whole["rai:dataLimitations"] = list(about.limits)
-    if about.command:
-        whole["rai:dataCollection"] = f"Made by: {about.command}"
+    if metadata.limits:
+        whole["rai:dataLimitations"] = list(metadata.limits)
+    if metadata.command:
+        whole["rai:dataCollection"] = f"Made by: {metadata.command}"
     return {**whole, **_publication(published)}
 
 
@@ -104,7 +104,7 @@ def _publication(published: Publication) -> Json:
 
 
 def _semantic(version: str) -> str:
-    """A generator's version as Croissant wants it: major.minor.patch.
+    """Return a generator's version in Croissant's form, major.minor.patch.
 
     >>> _semantic("1"), _semantic("2.1"), _semantic("spring")
     ('1.0.0', '2.1.0', 'spring')
@@ -133,7 +133,7 @@ def _split_set(split: str) -> Json:
     fields = [_plain_field("splits", "name", "sc:Text", "name of the split")]
     if split in _SPLITS:
         row["splits/url"] = _SPLITS[split]
-        fields.append(_plain_field("splits", "url", "sc:URL", "what it is for"))
+        fields.append(_plain_field("splits", "url", "sc:URL", "type of the split"))
     return {
         "@type": "cr:RecordSet",
         "@id": "splits",
@@ -147,7 +147,7 @@ def _split_set(split: str) -> Json:
 
 
 def _class_set(field: Field) -> Json:
-    """The names of a field's classes by number."""
+    """Return the record set with the class names of a field."""
     name = f"{field.name}_classes"
     return {
         "@type": "cr:RecordSet",
@@ -157,8 +157,8 @@ def _class_set(field: Field) -> Json:
         "dataType": "sc:Enumeration",
         "key": {"@id": f"{name}/number"},
         "field": [
-            _plain_field(name, "number", "sc:Integer", "as stored"),
-            _plain_field(name, "name", "sc:Text", "what it stands for"),
+            _plain_field(name, "number", "sc:Integer", "stored value"),
+            _plain_field(name, "name", "sc:Text", "name of the class"),
         ],
         "data": [
             {f"{name}/number": number, f"{name}/name": class_}
@@ -173,7 +173,7 @@ def _sample_set(dataset: Dataset, split: str, file: File) -> Json:
         "@type": "cr:RecordSet",
         "@id": _RECORDS,
         "name": _RECORDS,
-        "description": f"one record a sample, {len(dataset):,} in all",
+        "description": f"one record per sample, {len(dataset):,} in all",
         "field": [
             {**belongs, "value": split, "references": {"field": {"@id": "splits/name"}}},
             *(_stored_field(field, file) for field in dataset.schema),
@@ -211,12 +211,12 @@ def _data_type(field: Field) -> str:
 
 
 def _description(field: Field) -> str:
-    """Meaning and unit, and how much of a padded array is real."""
+    """Describe a field: meaning, unit, and which part of a padded array is used."""
     parts = [field.meaning]
     if field.unit:
         parts.append(f"in {field.unit}")
     if field.counted_by:
-        parts.append(f"the first {field.counted_by} are real, zeros behind them")
+        parts.append(f"the first {field.counted_by} entries are used, the rest is zero")
     if field.sized_by:
-        parts.append(f"height and width are those in {field.sized_by}, zeros beyond")
+        parts.append(f"height and width are in {field.sized_by}, the rest is zero")
     return "; ".join(parts)

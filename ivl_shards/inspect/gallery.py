@@ -1,9 +1,10 @@
-"""Gallery: one self-contained page to leaf through samples and slide through their steps."""
+"""Gallery: a self-contained HTML page of samples, with a slider through the steps of each."""
 
 import base64
 import json
 from collections.abc import Iterator
 from importlib.resources import files
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,13 @@ _SHOWN_APART = {"image", "image_size", "steps", MEMORY, DIGEST}
 
 
 def write_gallery(dataset: Dataset, out: Path, most: int = 120) -> None:
-    """Write the page, with up to `most` samples spread over the counts."""
-    picked = sorted(i for found in pick_samples(dataset, most).values() for i in found)
-    described = list(_describe_within(dataset, picked, _MOST_PIXELS))
+    """Write the page, with up to `most` samples from all lengths, short sequences first."""
+    by_length = pick_samples(dataset, most)
+    # One of each length in turn: where the page is full, no length is missing.
+    turns = [i for turn in zip_longest(*by_length.values()) for i in turn if i is not None]
+    described = sorted(
+        _describe_within(dataset, turns, _MOST_PIXELS), key=lambda s: (s["length"], s["row"])
+    )
     attributes = dataset.attributes
     about = [
         attributes["generator"],
@@ -32,23 +37,36 @@ def write_gallery(dataset: Dataset, out: Path, most: int = 120) -> None:
         f"content sha256 {attributes['content_sha256'][:16]}…",
     ]
     data = {
-        "title": f"{attributes['task']} — {dataset.path.name}",
+        "title": f"{attributes.get('title') or attributes['task']} – {dataset.path.name}",
         "about": " · ".join(about),
         "total": len(dataset),
         "samples": described,
+        "first": _choose_first(described),
     }
     template = files("ivl_shards.inspect").joinpath("gallery.html").read_text("utf-8")
     write_whole(out, template.replace("/*DATA*/null", script_json(data)).encode())
 
 
 def _describe_within(dataset: Dataset, picked: list[int], pixels: int) -> Iterator[dict[str, Any]]:
-    """Describe samples until so many pixels are on the page, but one at least."""
+    """Yield descriptions of the picked samples, at least one, until the page has enough pixels."""
     for i in picked:
         described = _describe(dataset, i)
         yield described
         pixels -= described["width"] * described["height"]
         if pixels < 0:
             return
+
+
+def _choose_first(samples: list[dict[str, Any]]) -> int:
+    """Return the position of the sample to open with: of middle length, and the largest of these.
+
+    Several steps show what a memory is, too many are hard to follow.
+    """
+    lengths = sorted({s["length"] for s in samples})
+    several = [length for length in lengths if length >= 2] or lengths
+    middle = several[(len(several) - 1) // 2]
+    sizes = [s["width"] * s["height"] if s["length"] == middle else 0 for s in samples]
+    return sizes.index(max(sizes))
 
 
 def _describe(dataset: Dataset, i: int) -> dict[str, Any]:
@@ -90,7 +108,7 @@ def _url(kind: str, data: bytes) -> str:
 
 
 def _texts(dataset: Dataset, sample: Sample) -> dict[str, str]:
-    """The labels of a sample in words, one text a field."""
+    """Return the labels of a sample as texts, by field."""
     return {
         field.name: _text(sample[field.name], field.classes)
         for field in dataset.schema
@@ -117,9 +135,10 @@ def _word(item: Any, classes: tuple[str, ...]) -> str:
 
 
 def script_json(data: Any) -> str:
-    """JSON for a script element of an HTML page.
+    """Return JSON that is safe inside a script element of an HTML page.
 
-    A text in it may hold `</script>` or `<!--`, which would end the element or swallow the page.
+    A text may contain `</script>` or `<!--`, which would end the element or hide the rest of the
+    page.
 
     >>> script_json("<!--<script>")
     '"\\\\u003c!--\\\\u003cscript>"'

@@ -1,4 +1,4 @@
-"""Info: what is in a dataset, for people and for scripts."""
+"""Info: a summary of a dataset, for people and for scripts."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from ivl_shards.inspect.statistics import count_noun, count_samples
 
 
 def describe(dataset: Dataset) -> dict[str, Any]:
-    """Everything about a dataset but its samples, as plain values."""
+    """Return attributes, sizes, recipe and fields of a dataset as plain values."""
     attributes = {k: v for k, v in dataset.attributes.items() if k not in ("shards", "recipe")}
     return {
         "path": str(dataset.path),
@@ -26,7 +26,7 @@ def describe(dataset: Dataset) -> dict[str, Any]:
 
 
 def format_info(dataset: Dataset) -> str:
-    """The same for reading on a terminal."""
+    """Format the summary for a terminal."""
     facts = describe(dataset)
     shards = "" if facts["files"] == 1 else f" in {facts['files']} shards"
     lines = [

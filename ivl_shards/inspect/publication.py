@@ -1,4 +1,4 @@
-"""Publication: who gives a dataset to others, where and when, which no file can know."""
+"""Publication: who publishes a dataset, where and when; its files, licence and citations."""
 
 import hashlib
 import re
@@ -7,36 +7,36 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ivl_shards.errors import Damage, UserError
-from ivl_shards.format.metadata import About
+from ivl_shards.format.metadata import Metadata
 from ivl_shards.format.reader import Dataset
 
 
 @dataclass(frozen=True)
 class Publication:
-    """Empty texts for what is not known yet."""
+    """Who published a dataset, where and when; empty if not known yet."""
 
     creator: str = ""
     url: str = ""
     date: str = ""
-    """As 2026-11-30."""
+    """For example 2026-11-30."""
 
 
 @dataclass(frozen=True)
 class File:
-    """One file as others see it who download it."""
+    """One file of a published dataset."""
 
     name: str
-    """Relative to the folder of the dataset's one path, with slashes."""
+    """Path relative to the folder of the dataset, with slashes."""
     bytes: int
     sha256: str
-    """Of the whole file, unlike that in its seal."""
+    """Checksum of the whole file, unlike that in its seal."""
     first: int
-    """Row of the dataset that its row 0 is."""
+    """Index in the dataset of its first sample."""
     samples: int
 
 
 def list_files(dataset: Dataset) -> Iterator[File]:
-    """The one path, then the shards if it is an index; all bytes are read for the checksums."""
+    """Yield the file of the dataset, then its shards; all bytes are read for the checksums."""
     if dataset.shards != [dataset.path]:
         yield _file(dataset.path, dataset.path, 0, len(dataset))
     first = 0
@@ -57,12 +57,12 @@ def _file(whole: Path, path: Path, first: int, samples: int) -> File:
     return File(name, path.stat().st_size, digest, first, samples)
 
 
-# SPDX names are one word; anything longer is a licence in words of its own.
+# SPDX identifiers are one word; anything longer is a custom licence.
 _SPDX = re.compile(r"[A-Za-z0-9.+-]+")
 
 
 def licence_head(licence: str) -> dict[str, str]:
-    """For the head of a Hugging Face card.
+    """Return the licence entries in the header of a Hugging Face card.
 
     >>> licence_head("CC0-1.0")
     {'license': 'cc0-1.0'}
@@ -75,7 +75,7 @@ def licence_head(licence: str) -> dict[str, str]:
 
 
 def licence_address(licence: str) -> str:
-    """For Croissant: an address where SPDX has one, or else the words.
+    """Return the SPDX address of a licence for Croissant, or the text of a custom licence.
 
     >>> licence_address("CC0-1.0")
     'https://spdx.org/licenses/CC0-1.0.html'
@@ -97,6 +97,6 @@ _TOOLKIT = """\
 }"""
 
 
-def citations(about: About) -> str:
-    """BibTeX of the paper, the toolkit, and those whose work is in the dataset."""
-    return "\n\n".join([PAPER, _TOOLKIT, *(o.cite for o in about.origins if o.cite)])
+def citations(metadata: Metadata) -> str:
+    """Return BibTeX entries of the paper, the toolkit, and the origins of the data."""
+    return "\n\n".join([PAPER, _TOOLKIT, *(o.cite for o in metadata.origins if o.cite)])

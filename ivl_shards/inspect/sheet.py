@@ -1,4 +1,4 @@
-"""Sheet: a contact sheet, one row of samples a count, memory and outlines drawn over them."""
+"""Sheet: a contact sheet with one row of samples per count, memory and outlines drawn on top."""
 
 import colorsys
 import io
@@ -19,25 +19,25 @@ from ivl_shards.format.schema import Array
 from ivl_shards.inspect.statistics import count_noun, pick_samples
 
 _GAP = 10
-_MOST_NUMBERS = 300  # of steps on a tile: more would cover it
+_MOST_NUMBERS = 300  # step numbers on a tile: more would cover it
 _CAPTION = 22
-_SIDE = 520  # the largest image of a sheet is scaled to at most this, the others alike
+_SIDE = 520  # longer side of the largest image in pixels; all have the same scale
 _LARGEST_SCALE = 2
-_STRENGTH = 0.45  # of the memory over the image
+_STRENGTH = 0.45  # opacity of the memory
 _SHIFT = 4  # OpenCV's fixed-point coordinates: sixteenths of a pixel
-_STRENGTH_OUTLINED = 0.25  # the same where outlines tell the steps apart: text stays legible
-_PART, _FAINT = (255, 255, 255), 0.5  # colour and strength of the outlines of a step's parts
+_STRENGTH_OUTLINED = 0.25  # the same if steps are outlined, so that text stays legible
+_PART, _FAINT = (255, 255, 255), 0.5  # colour and opacity of the outlines of a step's parts
 _PAPER, _TEXT, _MUTED = (250, 250, 248), (30, 30, 30), (120, 120, 120)
 
 Colour = tuple[int, int, int]
 
 
 def draw_sheet(dataset: Dataset, columns: int, most_rows: int = 24) -> Image.Image:
-    """The contact sheet: a row for each count (a selection of them if there are many)."""
+    """Draw the contact sheet: a row for each count, or for a selection if there are many."""
     picked = pick_samples(dataset, columns * min(most_rows, len(np.unique(dataset.lengths))))
     side = max(max(dataset[found[0]].image.shape[:2]) for found in picked.values())
-    scale = min(_LARGEST_SCALE, _SIDE // side) or _SIDE / side  # whole: pixels stay square
-    # Objects to count are ringed at their centres; outlines would hide small ones.
+    scale = min(_LARGEST_SCALE, _SIDE // side) or _SIDE / side  # an integer keeps pixels square
+    # Objects to count get rings at their centres; outlines would hide small ones.
     outlines = find_outlines(dataset.schema) if dataset.schema.memory == "steps" else []
     rows = [
         (n, [_draw_fitting(dataset[i], scale, outlines) for i in found])
@@ -73,13 +73,13 @@ def write_sheet(dataset: Dataset, out: Path, columns: int = 8) -> None:
 
 
 def _draw_fitting(sample: Sample, scale: float, outlines: Sequence[Outlines]) -> Image.Image:
-    """Draw a tile at the scale of the others, or smaller if it were far larger than they are."""
+    """Draw a tile at the scale of the others, or smaller if it would be much larger."""
     return draw_tile(sample, min(scale, 2 * _SIDE / max(sample.image.shape[:2])), outlines)
 
 
 def draw_tile(sample: Sample, scale: float, outlines: Sequence[Outlines] = ()) -> Image.Image:
-    """A sample with each step of its memory in a colour of its own, numbered and outlined."""
-    # What is drawn smaller is made smaller first: the work depends on the tile, not on the image.
+    """Draw a sample with each step in its own colour, numbered and outlined."""
+    # Shrunk before drawing, so that the time depends on the tile and not on the image.
     shown = _shrunk(sample, min(1.0, scale))
     colours = [step_colour(t, sample.length) for t in range(sample.length)]
     tinted = _tint(shown, colours, _STRENGTH_OUTLINED if outlines else _STRENGTH)
@@ -107,14 +107,14 @@ def draw_tile(sample: Sample, scale: float, outlines: Sequence[Outlines] = ()) -
 
 @dataclass(frozen=True)
 class _Shown:
-    """What of a sample is drawn, at the size at which it is drawn."""
+    """Pixels and memory of a sample at the size of its tile."""
 
     pixels: Array
     """(H, W, 3) uint8."""
     steps: Array | None
-    """The step map, (H, W), of text-like data."""
+    """Step map of text-like data, (H, W)."""
     centres: Array
-    """(K, 2), of objects to count."""
+    """Centres of objects to count, (K, 2)."""
     sigma: float = 0.0
 
 
@@ -136,7 +136,7 @@ def draw_outlines(
     outlines: Sequence[Outlines],
     colours: list[Colour],
 ) -> None:
-    """Hairlines around the steps in the steps' colours; below them, fainter, around their parts."""
+    """Draw thin outlines around the steps in their colours, and fainter ones around their parts."""
     for o in reversed(outlines):
         if not o.of_steps and not o.parent:
             continue  # characters: too fine for a sheet
@@ -151,19 +151,19 @@ def draw_outlines(
 
 
 def _ring(draw: ImageDraw.ImageDraw, x: float, y: float, radius: float, colour: Colour) -> None:
-    """A ring around a peak, seen on any ground."""
+    """Draw a ring around a peak, visible on any background."""
     for r, shade in ((radius + 1, (0, 0, 0)), (radius, colour), (radius - 1, (0, 0, 0))):
         draw.ellipse((x - r, y - r, x + r, y + r), outline=shade)
 
 
 def step_colour(t: int, length: int) -> Colour:
-    """Red for the first step, over yellow, green and blue to violet for the last."""
+    """Return the colour of a step, from red for the first through the rainbow to violet."""
     r, g, b = colorsys.hsv_to_rgb(0.8 * t / max(1, length - 1), 0.9, 1.0)
     return round(255 * r), round(255 * g), round(255 * b)
 
 
 def _tint(shown: _Shown, colours: list[Colour], strength: float) -> Array:
-    """The pixels with the colour of each step over its part of the memory."""
+    """Return the pixels with the memory of each step drawn in its colour."""
     pixels = shown.pixels.astype(np.float32)
     if shown.steps is not None:
         palette = np.array([(0, 0, 0), *colours], np.float32)
@@ -174,7 +174,7 @@ def _tint(shown: _Shown, colours: list[Colour], strength: float) -> Array:
         size = (shown.pixels.shape[0], shown.pixels.shape[1])
         across, down = gaussians(shown.centres, shown.sigma, size)  # (K, W), (K, H)
         total = (down.T @ across).astype(np.float32)
-        # Where peaks overlap, the colours mix by their heights.
+        # Where peaks overlap, colours are mixed in proportion to their heights.
         mixed = np.stack([down.T @ (across * c[:, None]) for c in _channels(colours)], 2)
         weight, colour = np.clip(total, 0, 1), mixed / np.maximum(total, 1e-6)[..., None]
     tinted = pixels + strength * weight[..., None] * (colour - pixels)
@@ -182,12 +182,12 @@ def _tint(shown: _Shown, colours: list[Colour], strength: float) -> Array:
 
 
 def _channels(colours: list[Colour]) -> Array:
-    """(3, K)."""
+    """Return the channels of K colours, (3, K)."""
     return np.array(colours, np.float64).reshape(-1, 3).T
 
 
 def _places(shown: _Shown, length: int) -> list[tuple[float, float]]:
-    """Where the number of each step goes: on an object, or at the beginning of a line."""
+    """Return where to draw the number of each step: on an object, or at the start of a line."""
     if shown.steps is None:
         return [(float(x), float(y)) for x, y in shown.centres]
     ys, xs = np.nonzero(shown.steps)
@@ -197,7 +197,7 @@ def _places(shown: _Shown, length: int) -> list[tuple[float, float]]:
     starts = np.searchsorted(steps[order], np.arange(length) + 1, "left")
     places = []
     for part in (order[start:end] for start, end in zip(starts, ends, strict=True)):
-        if len(part) == 0:  # wholly covered by earlier lines
+        if len(part) == 0:  # completely covered by earlier lines
             places.append((0.0, 0.0))
             continue
         left = xs[part].min()

@@ -1,4 +1,4 @@
-"""Statistics: what is in a dataset in numbers, as far as they cost little."""
+"""Statistics of a dataset that are cheap to compute, and the choice of samples to show."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from ivl_shards.errors import Damage
 from ivl_shards.format.reader import Dataset
 from ivl_shards.format.schema import PLAIN, Array, Field, check_classes
 
-# Rows that are looked at together: bounds the memory.
+# Rows read at a time, which limits the memory.
 _ROWS = 100_000
 
 
 @dataclass(frozen=True)
 class Spread:
-    """How a number is spread over the samples."""
+    """Minimum, median and maximum of a number over the samples."""
 
     name: str
     unit: str
@@ -25,13 +25,13 @@ class Spread:
 
 
 def count_samples(dataset: Dataset) -> dict[int, int]:
-    """Samples by their number of lines or objects."""
+    """Return how many samples have each number of lines or objects."""
     counts, numbers = np.unique(dataset.lengths, return_counts=True)
     return {int(c): int(n) for c, n in zip(counts, numbers, strict=True)}
 
 
 def spreads(dataset: Dataset) -> list[Spread]:
-    """Of image sizes, and of every field that is one number a sample and not always the same."""
+    """Return the spread of image sizes and of every scalar field that is not constant."""
     found = []
     for field in dataset.schema:
         if field.name == "image_size":
@@ -58,7 +58,7 @@ def _spread(name: str, field: Field, values: Array) -> Spread:
 
 
 def count_classes(dataset: Dataset) -> dict[str, dict[str, int]]:
-    """How often each class occurs, by field."""
+    """Return how often each class occurs, by field."""
     fields = [f for f in dataset.schema if f.classes and f.storage == PLAIN]
     return {field.name: _count_classes(dataset, field) for field in fields}
 
@@ -74,20 +74,20 @@ def _count_classes(dataset: Dataset, field: Field) -> dict[str, int]:
 
 
 def _real(dataset: Dataset, field: Field) -> Iterator[Array]:
-    """The values of a field without their padding, flat."""
+    """Yield the values of a field without padding, flattened."""
     values = dataset.column(field.name)
     if not field.counted_by:
         yield values.reshape(-1)
         return
     lengths = dataset.column(field.counted_by)
     if lengths.min() < 0 or lengths.max() > field.shape[0]:
-        raise Damage(f"{dataset.path}: {field.counted_by} is beyond the room of {field.name}")
+        raise Damage(f"{dataset.path}: {field.counted_by} exceeds the size of {field.name}")
     for place in range(field.shape[0]):
         yield values[lengths > place, place].reshape(-1)
 
 
 def pick_samples(dataset: Dataset, most: int) -> dict[int, list[int]]:
-    """Up to `most` positions in all, spread evenly over the counts, by count."""
+    """Choose up to `most` samples, spread evenly over the counts; return positions by count."""
     lengths = dataset.lengths
     counts = np.unique(lengths)
     if len(counts) > most:
@@ -97,6 +97,6 @@ def pick_samples(dataset: Dataset, most: int) -> dict[int, list[int]]:
 
 
 def count_noun(dataset: Dataset, count: int) -> str:
-    """For example `1 line`, `3 objects`."""
+    """Return a count with its noun, for example `1 line` or `3 objects`."""
     noun = dataset.schema.sequence.removesuffix("_count")
     return f"{count} {noun}{'' if count == 1 else 's'}"

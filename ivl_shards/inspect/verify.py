@@ -1,4 +1,4 @@
-"""Verify: whether a dataset is what it says it is, down to the last byte."""
+"""Verify: check every byte and every sample of a dataset."""
 
 import hashlib
 from collections.abc import Iterator
@@ -8,43 +8,43 @@ import numpy as np
 
 from ivl_shards.errors import Damage
 from ivl_shards.format.columns import decode
-from ivl_shards.format.reader import Dataset, Source, open_dataset, unpad
+from ivl_shards.format.reader import Dataset, DatasetFiles, open_dataset, unpad
 from ivl_shards.format.sample import Sample, digest
 from ivl_shards.format.schema import DEFLATE, DIGEST, MEMORY, PLAIN, Array, Schema, check_classes
 from ivl_shards.format.seal import check_bytes
 from ivl_shards.format.structure import check_values
 
-# The dense memory is float16 and was computed from unrounded values.
+# The dense memory is float16, computed from values that were not rounded.
 _TOLERANCE = 2e-3
 
 
 def problems(path: Path) -> Iterator[str]:
-    """Everything that is wrong with a dataset, a line each; nothing if it is sound.
+    """Yield one line for each problem of a dataset; none if it is sound.
 
-    Bytes come first: HDF5 is not to be trusted with a file that was changed.
+    Checksums come first, because HDF5 cannot be trusted with a changed file.
     """
     try:
         check_bytes(path)
-        source = Source(path)
+        files = DatasetFiles(path)
     except Damage as damage:
         yield str(damage)
         return
-    broken = list(_shard_problems(source))
+    broken = list(_shard_problems(files))
     yield from broken or _content_problems(open_dataset(path))
 
 
-def _shard_problems(source: Source) -> Iterator[str]:
-    for k, (path, _) in enumerate(source.shards):
+def _shard_problems(files: DatasetFiles) -> Iterator[str]:
+    for k, (path, _) in enumerate(files.shards):
         try:
-            if path.exists() and path != source.path:
+            if path.exists() and path != files.path:
                 check_bytes(path)
-            source.shard(k)  # is it there, and of this dataset?
+            files.shard(k)  # raises if it is missing or belongs to another dataset
         except Damage as damage:
             yield str(damage)
 
 
 def _content_problems(dataset: Dataset) -> Iterator[str]:
-    """What is wrong with the samples of a file whose bytes are sound: a fault of its maker."""
+    """Yield problems of samples in files with valid checksums: mistakes of the generator."""
     hashed = hashlib.sha256()
     for i in range(len(dataset)):
         try:
@@ -83,7 +83,7 @@ def _padding_used(value: Array, extent: tuple[slice, ...]) -> bool:
 
 def _memory_problem(sample: Sample) -> str:
     if int(sample["steps"].max(initial=0)) > sample.length:
-        return f"its step map goes beyond its {sample.length} steps"
+        return f"its step map has values above its {sample.length} steps"
     return _dense_problem(sample)
 
 
@@ -97,8 +97,8 @@ def _dense_problem(sample: Sample) -> str:
     if MEMORY not in sample:
         return ""
     height, width = sample.image.shape[:2]
-    for t in sample.steps:
+    for t in sample.times:
         stored = sample[MEMORY][t, :height, :width].astype(np.float32)
         if not np.allclose(stored, sample.memory(t), atol=_TOLERANCE):
-            return "its dense memory is not that of its labels"
+            return "its dense memory does not match its labels"
     return ""

@@ -1,16 +1,37 @@
 """Coloured shapes: circles, triangles and squares, to be counted (section 4.2 of the paper)."""
 
+import shlex
 from collections.abc import Callable
 
-from ivl_shards import Generator, Sample
+from ivl_shards import Generator, Metadata, Sample
 from ivl_shards.generation.generator import drawn_samples
-from shapes_gen.coloured.about import NAME, about
 from shapes_gen.coloured.recipe import ColouredRecipe
 from shapes_gen.coloured.render import render, schema, size
 
+NAME = "shapes-gen coloured"
+
+DESCRIPTION = (
+    "Circles, triangles and squares of random size, colour and position on a plain background, to "
+    "be counted one by one. Each sample carries the spatial memory of an ideal counter at every "
+    "step: gaussian peaks at the centres of the objects counted so far. It asks whether a model "
+    "trained on few objects still counts many."
+)
+LIMITS = (
+    "Drawn shapes, not photographs: what holds here need not hold for real objects.",
+    "Shapes may overlap a little where spacing is below 1; `box` is that of the whole shape.",
+    "The order of the objects is that of painting and has no meaning: a trainer draws its own.",
+    "The paper gives neither sizes nor colours; those in the recipe are this toolkit's.",
+)
+
+
+def metadata(recipe: ColouredRecipe, source: None) -> Metadata:
+    """Return what the card of a dataset says; nothing in it is other people's."""
+    command = shlex.join([*NAME.split(), *recipe.options()])
+    return Metadata("Coloured Shapes", DESCRIPTION, command, limits=LIMITS)
+
 
 def start(recipe: ColouredRecipe, source: None) -> Callable[[int], Sample]:
-    """The function from a row of the dataset to its sample."""
+    """Return the function from a row of the dataset to its sample."""
     return drawn_samples(NAME, recipe, render)
 
 
@@ -22,7 +43,7 @@ COLOURED = Generator(
     schema=schema,
     size=size,
     start=start,
-    about=about,
+    metadata=metadata,
 )
 
 __all__ = ["COLOURED", "ColouredRecipe"]

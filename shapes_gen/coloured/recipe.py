@@ -1,9 +1,10 @@
-"""Recipe of the coloured shapes: every knob, its default and where that comes from."""
+"""Recipe of the coloured shapes: every knob, its default and its range."""
 
 import math
 from dataclasses import dataclass
 
 from ivl_shards import Recipe
+from ivl_shards.generation.knobs import knob
 from ivl_shards.generation.recipe import require
 
 # Random discs jam at about 0.55 of the area; up to here a layout is found after a few tries.
@@ -12,38 +13,41 @@ _DENSEST = 0.38
 
 @dataclass(frozen=True)
 class ColouredRecipe(Recipe):
-    """Knobs of the coloured shapes. Lengths are in pixels."""
+    """Knobs of the coloured shapes."""
 
-    size: int = 128
-    """Height and width; the paper's."""
-    smallest: float = 7.0
-    """Least radius of the circle around a shape."""
-    largest: float = 14.0
-    """Greatest radius of the circle around a shape."""
-    spacing: float = 0.9
-    """Least distance of two centres over the sum of their radii; below 1 shapes may overlap a
-    little, as in a crowd, but at 0.9 each stays at least four fifths visible."""
-    contrast: float = 150.0
-    """Least colour distance to the ground and to every shape it may touch, of 765."""
-    sigma: float = 2.5
-    """Of the gaussian peaks in the memory."""
+    # The paper's size.
+    size: int = knob(128, "Height and width of the images.", 1, 8192, unit="pixels")
+    smallest: float = knob(
+        7.0, "Radius of the circle around a shape.", 2, 4095, unit="pixels", option="--radius"
+    )
+    largest: float = knob(14.0, option="--radius")
+    # Below 1 shapes may overlap a little, as in a crowd, but at 0.9 each stays at least four
+    # fifths visible.
+    spacing: float = knob(
+        0.9, "Minimum distance of centres over the sum of radii; at 1 no shapes overlap.", 0.8, 4
+    )
+    contrast: float = knob(
+        150.0,
+        "Minimum colour distance to the background and to every shape it may touch.",
+        0,
+        250,
+        unit="of 765",
+    )
+    sigma: float = knob(
+        2.5, "Standard deviation of the memory's gaussian peaks.", 0.1, 8192, unit="pixels"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require(
-            2.0 <= self.smallest <= self.largest,
-            f"radius {self.smallest:g} to {self.largest:g}: give two numbers of 2 or more, "
-            "the smaller first",
-        )
-        require(
             self.size >= 2 * self.largest + 2,
-            f"size {self.size}: shapes of radius {self.largest:g} need at least "
+            f"--size {self.size}: shapes of radius {self.largest:g} need at least "
             f"{math.ceil(2 * self.largest + 2)}",
         )
-        require(self.size <= 8192, f"size {self.size}: at most 8192")
-        require(0.8 <= self.spacing <= 4, f"spacing {self.spacing:g}: between 0.8 and 4")
-        require(0 <= self.contrast <= 250, f"contrast {self.contrast:g}: between 0 and 250")
-        require(0.1 <= self.sigma <= self.size, f"sigma {self.sigma:g}: between 0.1 and the size")
+        require(
+            self.sigma <= self.size,
+            f"--sigma {self.sigma}: must not exceed the size of the images, {self.size}",
+        )
         most = self.most()
         require(
             max(self.counts) <= most,
@@ -52,7 +56,7 @@ class ColouredRecipe(Recipe):
         )
 
     def most(self) -> int:
-        """How many shapes surely fit."""
+        """Return how many shapes surely fit into an image."""
         radius = self.spacing * self.smallest  # of the discs that may not overlap
         side = self.size - 2 * (self.smallest + 1) + 2 * radius
         return max(1, int(_DENSEST * side**2 / (math.pi * radius**2)))

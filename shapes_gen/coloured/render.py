@@ -1,4 +1,4 @@
-"""Render: circles, triangles and squares, each told apart from the ground and its neighbours."""
+"""Render: circles, triangles and squares that stand out from background and neighbours."""
 
 import math
 from collections.abc import Iterator
@@ -38,13 +38,13 @@ class _Disc(NamedTuple):
     radius: float
 
     def near(self, other: "_Disc", spacing: float) -> bool:
-        """Whether the two are closer than the spacing allows."""
+        """Tell whether the two are closer than the spacing allows."""
         least = spacing * (self.radius + other.radius)
         return (self.x - other.x) ** 2 + (self.y - other.y) ** 2 < least * least
 
 
 def schema(recipe: ColouredRecipe) -> Schema:
-    """The fields of a dataset."""
+    """Return the fields of a dataset."""
     most = max(1, *recipe.counts)  # loaders refuse an axis of length 0
     of_objects: dict[str, Any] = {"counted_by": "object_count"}
     return Schema(
@@ -63,14 +63,14 @@ def schema(recipe: ColouredRecipe) -> Schema:
 
 
 def render(recipe: ColouredRecipe, count: int, rng: np.random.Generator) -> Sample:
-    """One sample: shapes are placed, coloured, then painted in the stored order."""
+    """Render one sample: shapes are placed, coloured, then painted in the stored order."""
     discs = _place(recipe, count, rng)
     kinds = rng.integers(len(KINDS), size=count)
     candidates = _random_colours(rng)
-    ground = next(candidates)
-    colours = _colour(recipe, discs, ground, candidates)
+    background = next(candidates)
+    colours = _colour(recipe, discs, background, candidates)
     # Repeating bytes fills the canvas ten times as fast as numpy's broadcasting does.
-    filled = bytearray(bytes(ground) * recipe.size**2)
+    filled = bytearray(bytes(background) * recipe.size**2)
     image = np.frombuffer(filled, np.uint8).reshape(recipe.size, recipe.size, 3)
     boxes = [
         _paint(image, disc, int(kind), colour)
@@ -91,7 +91,7 @@ def render(recipe: ColouredRecipe, count: int, rng: np.random.Generator) -> Samp
 
 
 def _place(recipe: ColouredRecipe, count: int, rng: np.random.Generator) -> list[_Disc]:
-    """Places and radii. A layout that does not work out is begun anew, with smaller shapes."""
+    """Draw places and radii. A layout that does not work out is begun anew with smaller shapes."""
     numbers = _random_numbers(rng)
     for attempt in range(_LAYOUTS):
         # From all sizes at first down to the smallest only, which always fit.
@@ -113,7 +113,7 @@ def _place(recipe: ColouredRecipe, count: int, rng: np.random.Generator) -> list
 def _find(
     recipe: ColouredRecipe, radius: float, numbers: Iterator[float], discs: list[_Disc]
 ) -> _Disc | None:
-    """The first of the drawn places that keeps its distance from all discs."""
+    """Return the first of the drawn places that keeps its distance from all discs."""
     # On the grid of a sixteenth of a pixel, so that what is painted is what is stored.
     radius = round(radius * 16) / 16
     room = recipe.size - 2 * (radius + 1)  # a pixel is left at the edge
@@ -127,21 +127,21 @@ def _find(
 
 
 def _random_numbers(rng: np.random.Generator) -> Iterator[float]:
-    """Numbers from 0 to 1 without end, drawn many at a time, which is far cheaper."""
+    """Yield numbers from 0 to 1 without end, drawn many at a time, which is far cheaper."""
     while True:
         drawn: list[float] = rng.random(64).tolist()
         yield from drawn
 
 
 def _colour(
-    recipe: ColouredRecipe, discs: list[_Disc], ground: Colour, candidates: Iterator[Colour]
+    recipe: ColouredRecipe, discs: list[_Disc], background: Colour, candidates: Iterator[Colour]
 ) -> list[Colour]:
-    """A colour for each disc, told apart from the ground and from every disc it may touch."""
+    """Return a colour for each disc that differs from the background and from all it may touch."""
     colours: list[Colour] = []
     for disc in discs:
         # Shapes this close share an edge or nearly do.
         others = [c for d, c in zip(discs, colours, strict=False) if disc.near(d, _TOUCHING)]
-        others.append(ground)
+        others.append(background)
         for candidate in islice(candidates, _COLOURS):
             if all(distance(candidate, other) >= recipe.contrast for other in others):
                 colours.append(candidate)
@@ -155,7 +155,7 @@ def _colour(
 
 
 def distance(a: Colour, b: Colour) -> float:
-    """Colour distance near to how people see it ("redmean"), with exact arithmetic only.
+    """Return the "redmean" colour distance, near to how people see it, in exact arithmetic.
 
     >>> distance((0, 0, 0), (255, 255, 255)) > 760
     True
@@ -166,14 +166,14 @@ def distance(a: Colour, b: Colour) -> float:
 
 
 def _random_colours(rng: np.random.Generator) -> Iterator[Colour]:
-    """Colours without end, drawn many at a time as well."""
+    """Yield colours without end, drawn many at a time as well."""
     while True:
         drawn: list[Colour] = rng.integers(256, size=(64, 3), dtype=np.uint8).tolist()
         yield from drawn
 
 
 def _paint(image: Any, disc: _Disc, kind: int, colour: Colour) -> Box:
-    """Paint a shape, edges smoothed; its box."""
+    """Paint a shape with smooth edges; return its box."""
     # Our pixel centres lie at + 0.5, OpenCV's at whole numbers.
     x, y = round(disc.x * 16) - 8, round(disc.y * 16) - 8
     inset = _INSET[KINDS[kind]]
@@ -197,5 +197,5 @@ def _paint(image: Any, disc: _Disc, kind: int, colour: Colour) -> Box:
 
 
 def size(recipe: ColouredRecipe) -> tuple[int, int]:
-    """Height and width of the images."""
+    """Return height and width of the images."""
     return recipe.size, recipe.size

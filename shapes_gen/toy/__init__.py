@@ -1,16 +1,37 @@
 """Toy shapes: lines of five squares, triangles and circles, to be read (the paper's appendix)."""
 
+import shlex
 from collections.abc import Callable
 
-from ivl_shards import Generator, Sample
+from ivl_shards import Generator, Metadata, Sample
 from ivl_shards.generation.generator import drawn_samples
-from shapes_gen.toy.about import NAME, about
 from shapes_gen.toy.recipe import ToyRecipe
 from shapes_gen.toy.render import render, schema, size
 
+NAME = "shapes-gen toy"
+
+DESCRIPTION = (
+    "Binary images of small and large squares, triangles and circles in lines, to be read line by "
+    "line like text. Each sample carries the spatial memory of an ideal reader at every step: the "
+    "boxes of the lines read so far. It asks whether a model trained on few lines still reads "
+    "many."
+)
+LIMITS = (
+    "Drawn shapes on an empty background: a model that reads them need not read text.",
+    "The boxes of two lines never overlap, unlike those of real text.",
+    "Images grow with the number of lines; where counts differ they are padded to the largest.",
+    "The paper gives no sizes in pixels; those in the recipe are this toolkit's.",
+)
+
+
+def metadata(recipe: ToyRecipe, source: None) -> Metadata:
+    """Return what the card of a dataset says; nothing in it is other people's."""
+    command = shlex.join([*NAME.split(), *recipe.options("--lines")])
+    return Metadata("Toy Shapes", DESCRIPTION, command, limits=LIMITS)
+
 
 def start(recipe: ToyRecipe, source: None) -> Callable[[int], Sample]:
-    """The function from a row of the dataset to its sample."""
+    """Return the function from a row of the dataset to its sample."""
     return drawn_samples(NAME, recipe, render)
 
 
@@ -22,7 +43,7 @@ TOY = Generator(
     schema=schema,
     size=size,
     start=start,
-    about=about,
+    metadata=metadata,
 )
 
 __all__ = ["TOY", "ToyRecipe"]

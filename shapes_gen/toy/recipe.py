@@ -1,42 +1,39 @@
-"""Recipe of the toy shapes: every knob, its default and where that comes from."""
+"""Recipe of the toy shapes: every knob, its default and its range."""
 
 from dataclasses import dataclass
 
 from ivl_shards import Recipe
+from ivl_shards.generation.knobs import knob
 from ivl_shards.generation.recipe import require
 
 
 @dataclass(frozen=True)
 class ToyRecipe(Recipe):
-    """Knobs of the toy shapes. Lengths are in pixels."""
+    """Knobs of the toy shapes."""
 
-    per_line: int = 5
-    """Shapes in a line; the paper's."""
-    small: int = 8
-    """Height and width of a small shape."""
-    large: int = 14
-    """Height and width of a large shape."""
-    cell: int = 20
-    """Room for one shape, in which it moves about."""
-    gap: int = 4
-    """Most space between two lines, beside that in their cells."""
-    margin: int = 14
-    """Space on either side of a line; its lines, and the block, move about in it."""
+    # The paper's number.
+    per_line: int = knob(5, "Shapes in a line.", 1, 100)
+    small: int = knob(8, "Height and width of a small shape.", 4, 254, unit="pixels")
+    large: int = knob(14, "Height and width of a large shape.", 5, 255, unit="pixels")
+    cell: int = knob(
+        20, "Side of the square in which a shape is placed at random.", 6, 256, unit="pixels"
+    )
+    gap: int = knob(4, "Maximum space between the cells of two lines.", 0, 256, unit="pixels")
+    margin: int = knob(
+        14, "Space on either side, in which the block and its lines move.", 0, 256, unit="pixels"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(min(self.counts) >= 1, "0 lines: a block has at least 1")
-        require(1 <= self.per_line <= 100, f"{self.per_line} shapes a line: between 1 and 100")
+        require(min(self.counts) >= 1, "--lines 0: a block has at least 1 line")
         require(
-            4 <= self.small < self.large < self.cell <= 256,
-            f"small {self.small}, large {self.large}, cell {self.cell}: "
-            "must rise, from 4 or more to 256 or less",
+            self.small < self.large < self.cell,
+            f"--small {self.small} --large {self.large} --cell {self.cell}: "
+            "each must be larger than the one before",
         )
-        require(0 <= self.gap <= 256, f"gap {self.gap}: between 0 and 256")
-        require(0 <= self.margin <= 256, f"margin {self.margin}: between 0 and 256")
 
 
 def canvas(recipe: ToyRecipe, lines: int) -> tuple[int, int]:
-    """Height and width of an image with that many lines."""
+    """Return height and width of an image with that many lines."""
     height = lines * (recipe.cell + recipe.gap) + 2 * recipe.margin - recipe.gap
     return height, recipe.per_line * recipe.cell + 2 * recipe.margin

@@ -15,7 +15,7 @@ _INK = 255
 
 
 def schema(recipe: ToyRecipe) -> Schema:
-    """The fields of a dataset; smaller images are padded to the size of the largest."""
+    """Return the fields of a dataset; smaller images are padded to the size of the largest."""
     most = max(recipe.counts)
     largest = size(recipe)
     return Schema(
@@ -56,7 +56,7 @@ def schema(recipe: ToyRecipe) -> Schema:
 
 
 def render(recipe: ToyRecipe, lines: int, rng: np.random.Generator) -> Sample:
-    """One sample: block, lines and shapes are each moved a little, then stamped."""
+    """Render one sample: block, lines and shapes are each moved a little, then stamped."""
     height, width = canvas(recipe, lines)
     labels = rng.integers(len(CLASSES), size=(lines, recipe.per_line))
     stamps = _stamps(recipe)
@@ -76,12 +76,11 @@ def render(recipe: ToyRecipe, lines: int, rng: np.random.Generator) -> Sample:
     boxes = np.stack(
         [left.min(1), top.min(1), (left + sides).max(1), (top + sides).max(1)], axis=1
     )  # (lines, 4)
-    steps = step_map([(x0, y0, x1, y1) for x0, y0, x1, y1 in boxes.tolist()], (height, width))
     return Sample(
         {
             "image": image,
             "image_size": np.array([height, width], np.int32),
-            "steps": steps.astype(step_dtype(max(recipe.counts))),
+            "steps": step_map(boxes, (height, width), max(recipe.counts)),
             "line_count": np.int32(lines),
             "line_box": boxes.astype(np.int32),
             "label": labels.astype(np.uint8),
@@ -93,7 +92,7 @@ def render(recipe: ToyRecipe, lines: int, rng: np.random.Generator) -> Sample:
 def _corners(
     recipe: ToyRecipe, lines: int, sides: Array, rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """Upper left corner of every shape, (lines, per_line) each in x and y."""
+    """Return the upper left corner of every shape, (lines, per_line) each in x and y."""
     # The margin holds two moves: the block's and the line's.
     block_x = rng.integers(0, recipe.margin + 1)
     line_x = rng.integers(0, recipe.margin + 1, size=lines)
@@ -112,7 +111,7 @@ def _corners(
 
 @lru_cache(maxsize=8)
 def _stamps(recipe: ToyRecipe) -> tuple[Array, ...]:
-    """The picture of each class, in the order of `CLASSES`."""
+    """Return the picture of each class, in the order of `CLASSES`."""
     return tuple(
         draw(side)
         for side in (recipe.small, recipe.large)
@@ -125,7 +124,7 @@ def _square(side: int) -> Array:
 
 
 def _triangle(side: int) -> Array:
-    """Point up: row r of `side` is (r + 1) / side of the full width."""
+    """Draw a triangle, point up: row r of `side` is (r + 1) / side of the full width."""
     rows = np.arange(1, side + 1)[:, None]
     offset = np.abs(2 * np.arange(side) + 1 - side)[None, :]
     return np.where(offset < rows + (side - rows) % 2, _INK, 0).astype(np.uint8)
@@ -139,5 +138,5 @@ def _circle(side: int) -> Array:
 
 
 def size(recipe: ToyRecipe) -> tuple[int, int]:
-    """Height and width of the largest image."""
+    """Return height and width of the largest image."""
     return canvas(recipe, max(recipe.counts))

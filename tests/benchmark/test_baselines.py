@@ -30,7 +30,7 @@ from benchmark.evaluation.decoding import Decoding
 from benchmark.registry import find_task
 from commands import assert_one_line
 from icdar_blocks import Word
-from icdar_blocks.picture import read_picture
+from icdar_blocks.scenes import read_picture
 from icdar_tree import make_tree
 from ivl_shards import UserError, open_dataset
 

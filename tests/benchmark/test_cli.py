@@ -95,8 +95,8 @@ def test_a_model_is_trained_scored_and_scored_again(run, data: Path, tmp_path: P
     page = run("ivl-bench", "results", "results", "--out", "page.md")
     assert page.returncode == 0, page.stderr
     text = (tmp_path / "page.md").read_text()
-    assert "| inductive, fast (steps=2, batch_size=2) |" in text
-    assert "| inductive, fast |" in text  # the weights at other lengths
+    assert "| inductive (steps=2, batch_size=2) |" in text
+    assert "| inductive |" in text  # the weights at other lengths
     assert "\nNotes are added.\n" in text
 
 
@@ -121,7 +121,7 @@ def test_a_model_of_one_s_own_over_several_seeds(run, data: Path, tmp_path: Path
         "ivl-bench", *arguments, "--out", "other", "--set", "bias=4.0", PYTHONPATH=str(tmp_path)
     )
     assert other.returncode == 0, other.stderr
-    assert "mine:Mean, fast (steps=2" in other.stdout
+    assert "mine:Mean (steps=2" in other.stdout
 
 
 CANARY = """

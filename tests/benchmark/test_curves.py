@@ -1,4 +1,4 @@
-"""Curves of trainings, in a result and in its picture."""
+"""Training curves, in a result and in its picture."""
 
 import json
 import math
@@ -19,18 +19,18 @@ def logged(path: Path, steps: list[int]) -> RunFolder:
 
 
 def test_what_was_logged_beyond_a_checkpoint_does_not_count(tmp_path: Path) -> None:
-    # Killed after 7, gone on from 4, and ended at 6: nothing of the first try's 5, 6 and 7 stays.
-    curve = training_curve(logged(tmp_path, [1, 3, 5, 6, 7, 5, 6]))
+    # Killed after 7, resumed from 4, and ended at 6: nothing of the first 5, 6 and 7 stays.
+    curve = training_curve(logged(tmp_path, [1, 3, 5, 6, 7, 5, 6]).log)
     assert [line["step"] for line in curve] == [1, 3, 5, 6]
     assert curve[-1]["loss"] == 1 / 7
 
 
-def test_a_long_log_is_thinned_but_for_what_was_watched(tmp_path: Path) -> None:
+def test_a_long_log_is_thinned_except_for_validation_losses(tmp_path: Path) -> None:
     folder = logged(tmp_path, list(range(1, 2001)))
     lines = [json.loads(line) for line in folder.log.read_text().splitlines()]
     lines[1234]["validation"] = 0.5
     folder.log.write_text("\n".join(map(json.dumps, lines)))
-    curve = training_curve(folder)
+    curve = training_curve(folder.log)
     assert len(curve) < 300 and curve[-1]["step"] == 2000
     assert 1235 in {line["step"] for line in curve}
 
@@ -41,8 +41,8 @@ def test_each_run_has_a_chart_in_which_a_falling_loss_falls() -> None:
     picture = draw_curves([read_curve("a <run>", falling), read_curve("astray", astray)])
     root = xml.fromstring(picture)
     charts = root.findall(f"{SVG}g")
-    said = ["".join(chart.itertext()) for chart in charts]
-    assert "a <run>" in said[0] and "no loss that is a number" in said[1]
+    texts = ["".join(chart.itertext()) for chart in charts]
+    assert "a <run>" in texts[0] and "no loss that is a number" in texts[1]
     lines = [p.get("d", "") for p in charts[0].findall(f"{SVG}path") if p.get("fill") == "none"]
     assert len(lines) == 2
     for line in lines:

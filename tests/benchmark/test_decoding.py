@@ -17,7 +17,7 @@ from benchmark.evaluation.trie import any_text, in_three_cases, lexicon_trie, li
 from benchmark.models.ctc import greedy_texts
 from benchmark.models.line_reader import LineReader
 from ivl_shards import UserError
-from textblocks_gen.lexicon import load_lexicon
+from textblocks_gen.words.lexicon import load_lexicon
 
 LETTERS = " ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 

@@ -446,7 +446,9 @@ def test_a_full_disk_stops_a_run_which_then_goes_on(data: Path, tmp_path: Path) 
     checkpoint = (tmp_path / "whole" / RUN / "checkpoint.safetensors").stat().st_size
     for size in (100, 2000, checkpoint - 1):
         stopped = watched(lambda size=size: full(size), seconds=60)
-        assert "Stopped" in stopped.stderr and "larger than files may be" in stopped.stderr
+        assert (
+            "Stopped" in stopped.stderr and "larger than the limit on file sizes" in stopped.stderr
+        )
         assert not list(run.glob("*.tmp")) and not list(run.glob("*.safetensors"))
     assert trained(tiny_config(), data, tmp_path / "full").code == 0
     assert_same(tmp_path / "whole" / RUN, run)
@@ -461,7 +463,7 @@ def test_a_full_disk_is_one_line_on_the_command_line(data: Path, tmp_path: Path)
 
     outcome = watched(full, seconds=60)
     outcome.check(codes=(1,), lines=1)
-    assert "larger than files may be here" in outcome.stderr
+    assert "larger than the limit on file sizes" in outcome.stderr
 
 
 def test_few_files_and_little_memory_are_one_line(data: Path, tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
+from benchmark.evaluation.evaluate import Predicted, score
 from benchmark.evaluation.metrics import accuracy, edit_distance, edits
-from benchmark.evaluation.scores import Predicted, score
 from benchmark.registry import find_task
 from benchmark.results.tables import paper_rows
 

@@ -13,30 +13,33 @@ from benchmark.registry import find_task
 from benchmark.results.report import find_entries
 from benchmark.results.report.picks import pick_rows
 from benchmark.results.report.recording import map_sheet, record_loop
-from benchmark.results.report.tables import line_hues, task_tables
+from benchmark.results.report.tables import row_hues, task_tables
+from benchmark.results.result import Result
 from commands import HELPERS, assert_one_line
 from reports import FOUR, READER, THREE, copies, data_of, write
 from threes import Endless, Three
 
 
 def test_a_reader_off_the_shelf_has_a_row_and_is_not_played(here: Path, tmp_path: Path) -> None:
-    """Its results, which `ivl-bench eval --model ocr --results` keeps, know of no training."""
+    """Results of `ivl-bench eval --model ocr --results` have no training."""
     result = json.loads((here / "results" / f"{READER}.json").read_text())
     for name in ("curve", "parameters", "training_seconds"):
         del result[name]
     result |= {
-        "data": "0" * 64,
+        "data": {"test": "0" * 64},
         "config": {"task": "toy-shapes", "model": "ocr", "preset": "on blocks"},
     }
     (tmp_path / "evaluated").mkdir()
     (tmp_path / "evaluated" / "ocr.json").write_text(json.dumps(result))
     shutil.copy(here / "results" / f"{READER}.json", tmp_path)
     (task,) = data_of(write(here, tmp_path / "page.html", tmp_path))["tasks"]
-    labels = [line["label"] for line in task["tables"][0]["lines"]]
-    assert labels[2:] == ["inductive, fast", "ocr, on blocks"]
+    labels = [row["label"] for row in task["tables"][0]["rows"]]
+    assert sorted(labels[2:]) == ["RapidOCR on blocks", "inductive"]
+    seeds = {row["label"]: row["seeds"] for row in task["leaderboard"]["rows"]}
+    assert (seeds["inductive"], seeds["RapidOCR on blocks"]) == (1, None)
     assert {run["run"]: run["steps"] for run in task["runs"]} == {
         READER: 2,
-        "toy-shapes-ocr, on blocks": None,
+        "toy-shapes-RapidOCR on blocks": None,
     }
     assert not any("ocr" in line for line in task["player"]["absent"])
 
@@ -47,23 +50,20 @@ def test_a_result_counts_once_and_seeds_are_averaged(here: Path, tmp_path: Path)
     assert all(entry.weights is not None for entry in entries)
     copies(here, tmp_path, READER, range(3))
     (table,) = task_tables(find_task("toy-shapes"), find_entries([tmp_path])[0])
-    assert [line.row.label for line in table.lines] == [
-        "paper, end-to-end",
-        "paper, inductive",
-        "inductive, fast",
-    ]
-    assert len(table.lines[-1].entries) == 3
-    assert line_hues(table.lines) == [1, 0, 0]
+    labels = ["paper, inductive", "paper, end-to-end", "inductive"]
+    assert [row.label for row in table.rows] == labels
+    assert table.rows[-1].seeds == 3
+    assert row_hues([table]) == dict(zip(labels, (0, 1, 0), strict=True))
 
 
-def test_without_weights_or_data_there_is_a_word_why(here: Path, tmp_path: Path) -> None:
+def test_a_run_that_cannot_be_played_is_explained(here: Path, tmp_path: Path) -> None:
     def why(page: Path) -> list[str]:
         tasks = data_of(page)["tasks"]
         assert all(task["tables"] and not task["player"]["runs"] for task in tasks)
         return [line for task in tasks for line in task["player"]["absent"]]
 
     page = write(here, tmp_path / "page.html", here / "results" / f"{THREE}.json")
-    assert "without its run's folder" in why(page)[0]
+    assert "not in its run's folder" in why(page)[0]
     page = write(here, tmp_path / "page.html", here / "runs" / THREE, data="elsewhere")
     assert "test set is not in" in why(page)[0]
     (here / "other").mkdir(exist_ok=True)
@@ -72,7 +72,7 @@ def test_without_weights_or_data_there_is_a_word_why(here: Path, tmp_path: Path)
     page = write(here, tmp_path / "page.html", here / "runs" / THREE, data="other")
     assert "another test set" in why(page)[0]
     page = write(here, tmp_path / "page.html", here / "runs" / FOUR)
-    assert why(page) == ["There is no inductive run to be played."]
+    assert why(page) == ["No run of an inductive model can be played."]
     copies(here, tmp_path, THREE, range(1))
     for path in (tmp_path / THREE / "config.json", tmp_path / THREE / "result.json"):
         path.write_text(path.read_text().replace("threes:Three", "nowhere:Three"))
@@ -83,14 +83,14 @@ def test_without_weights_or_data_there_is_a_word_why(here: Path, tmp_path: Path)
     assert "a checkpoint, not weights" in why(page)[0]
 
 
-def test_weights_that_come_along_are_those_of_their_result(
+def test_bundled_weights_belong_to_the_result_of_their_training(
     here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    packed = here / "runs" / THREE / "weights.safetensors"
-    monkeypatch.setattr("benchmark.results.report.entries.packed_weights", lambda: [packed])
+    bundled = here / "runs" / THREE / "weights.safetensors"
+    monkeypatch.setattr("benchmark.results.report.entries.bundled_weights", lambda: [bundled])
     path = tmp_path / "result.json.copy"
     path.write_text((here / "results" / f"{THREE}.json").read_text())
-    assert find_entries([path])[0][0].weights == packed
+    assert find_entries([path])[0][0].weights == bundled
     other = json.loads(path.read_text())
     other["training_seconds"] += 100  # the same configuration, another training
     path.write_text(json.dumps(other))
@@ -111,34 +111,39 @@ def test_what_is_no_number_does_not_break_the_page(here: Path, tmp_path: Path) -
 
 def test_what_never_ends_is_cut_short(whole: Path) -> None:
     (sample, *_) = data_of(whole)["tasks"][0]["player"]["runs"][0]["samples"]
-    own, same = sample["answers"]
+    own, same = sample["predictions"]
     assert not own["right"] and len(sample["outputs"]) == len(sample["stops"]) - 1
-    # A hundred lines were said, of which a few are shown.
+    # Of the hundred lines that were read, a few are shown.
     most = 2 * sample["length"] + 4
-    assert same["answer"] == ["sssss"] * (most - 1) + [f"… {100 - most + 1} more"]
+    assert same["prediction"] == ["sssss"] * (most - 1) + [f"… {100 - most + 1} more"]
 
 
 def test_what_was_scored_otherwise_is_said(here: Path, tmp_path: Path) -> None:
     copies(here, tmp_path, THREE, range(1))
     path = tmp_path / THREE / "result.json"
     result = json.loads(path.read_text())
-    result["evaluation"] |= {"wrong": [], "wrong_in_all": 0}
+    result |= {"wrong": [], "wrong_total": 0}
     path.write_text(json.dumps(result))
     (task,) = data_of(write(here, tmp_path / "page.html", tmp_path / THREE))["tasks"]
     found = [
-        (s["scored_right"], s["answers"][0]["right"]) for s in task["player"]["runs"][0]["samples"]
+        (sample["scored_right"], sample["predictions"][0]["right"])
+        for sample in task["player"]["runs"][0]["samples"]
     ]
     assert found == [(True, False)] * 2 + [(True, True)] * 2
 
 
 def test_failures_come_first_and_from_all_lengths() -> None:
     lengths = np.array([3, 3, 3, 5, 5, 5, 8, 8])
-    few = {"wrong": [[1, 2, 3], [6, 7, 8]], "wrong_in_all": 2}
-    assert pick_rows(few, lengths, 6) == [1, 6, 0, 3, 4, 7]
-    most = {"wrong": [[k, 0, 1] for k in range(8)], "wrong_in_all": 8}
-    assert pick_rows(most, lengths, 3) == [0, 3, 6]
-    none = {"wrong": [], "wrong_in_all": 0}
-    assert pick_rows(none, lengths, 2) == [3, 6]
+    assert pick_rows(wrong_at(1, 6), lengths, 6) == [1, 6, 0, 3, 4, 7]
+    assert pick_rows(wrong_at(*range(8)), lengths, 3) == [0, 3, 6]
+    assert pick_rows(wrong_at(), lengths, 2) == [3, 6]
+
+
+def wrong_at(*rows: int) -> Result:
+    """Return a result whose predictions are wrong in these rows."""
+    wrong = tuple((row, 0, 1) for row in rows)
+    task = find_task("coloured-shapes")
+    return Result(task, "inductive", "fast", None, (), {}, wrong, len(wrong), 0.0, "")
 
 
 def test_a_recording_has_every_step_and_ends() -> None:
@@ -194,7 +199,7 @@ def test_bad_input_is_one_line(run, here: Path, tmp_path: Path, arguments, says:
     (tmp_path / "good.json").write_text(good)
     (tmp_path / "broken.json").write_text(good[:500])
     (tmp_path / "list.json").write_text("[1, 2]")
-    half = {k: v for k, v in json.loads(good).items() if k != "evaluation"}
+    half = {k: v for k, v in json.loads(good).items() if k != "metrics"}
     (tmp_path / "half.json").write_text(json.dumps(half))
     (tmp_path / "chess.json").write_text(good.replace('"toy-shapes"', '"chess"'))
     (tmp_path / "empty").mkdir()

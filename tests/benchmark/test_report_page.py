@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from commands import complaints_of
+from commands import ROOT, complaints_of
 from reports import FOUR, READER, THREE, copies, write
 
 
@@ -23,7 +23,7 @@ def open_page(browser, path: Path, **options) -> tuple[Any, list[str]]:
 
 
 def canvas(page, place: int) -> np.ndarray:
-    """What a panel of the player of coloured shapes shows, (H, W, 3)."""
+    """Return the pixels of a panel in the player of coloured shapes, (H, W, 3)."""
     stage = page.locator("#coloured-shapes .stage canvas").nth(place)
     url = stage.evaluate("canvas => canvas.toDataURL()")
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(url.split(",")[1]))).convert("RGB"))
@@ -47,6 +47,7 @@ def test_the_page_shows_all_of_it(whole: Path, browser) -> None:
     assert "0.1" not in ticks.all_text_contents()
     page.check("#toy-shapes input[type=checkbox]")
     assert "0.1" in ticks.all_text_contents()
+    assert page.locator("#leaderboard table").count() == 2  # one for each task
     assert page.locator("#leaderboard tbody tr").count() == 8
     assert complaints == []
     page.close()
@@ -56,14 +57,14 @@ def test_the_page_shows_all_of_it(whole: Path, browser) -> None:
 def test_the_player_steps_as_the_model_did(whole: Path, browser) -> None:
     page, complaints = open_page(browser, whole)
     player = page.locator("#coloured-shapes .player")
-    # The model says three: samples of five are failures, and come first.
+    # The model counts three: samples of five are failures, and come first.
     assert [b.inner_text() for b in player.locator(".samples button").all()] == [
         "✗ 5 objects",
         "✗ 5 objects",
         "✗ 5 objects",
         "✓ 3 objects",
     ]
-    assert player.locator(".answers tbody td").all_inner_texts() == ["count", "5", "3 ✗", "4 ✗"]
+    assert player.locator(".predictions tbody td").all_inner_texts() == ["count", "5", "3 ✗", "4 ✗"]
     player.focus()
     for step in range(4):
         page.wait_for_selector(f"#coloured-shapes .player[data-shown='0:0:{step}']")
@@ -71,8 +72,8 @@ def test_the_player_steps_as_the_model_did(whole: Path, browser) -> None:
         assert before.sum() == step and before[0, :step].all()
         assert delta.sum() == 3 - step
         assert picked.sum() == (step < 3) and after.sum() == min(step + 1, 3)
-        said = page.inner_text("#coloured-shapes .stage output")
-        assert said == str(step + 1) if step < 3 else said.startswith("end")
+        output = page.inner_text("#coloured-shapes .stage output")
+        assert output == str(step + 1) if step < 3 else output.startswith("end")
         page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowLeft")
     page.wait_for_selector("#coloured-shapes .player[data-shown='0:0:2']")
@@ -82,7 +83,7 @@ def test_the_player_steps_as_the_model_did(whole: Path, browser) -> None:
     page.wait_for_selector("#coloured-shapes .player[data-shown='0:0:1']")
     player.locator(".samples button").last.click()
     page.wait_for_selector("#coloured-shapes .player[data-shown='0:3:0']")
-    assert player.locator(".answers tbody td").all_inner_texts() == ["count", "3", "3", "4 ✗"]
+    assert player.locator(".predictions tbody td").all_inner_texts() == ["count", "3", "3", "4 ✗"]
     player.locator(".strip button").nth(3).click()
     page.wait_for_selector("#coloured-shapes .player[data-shown='0:3:3']")
     assert player.locator(".next").is_disabled()
@@ -98,19 +99,106 @@ def test_the_player_steps_as_the_model_did(whole: Path, browser) -> None:
 def test_tables_sort(whole: Path, browser) -> None:
     page, complaints = open_page(browser, whole)
 
-    def column(k: int) -> list[str]:
-        return page.locator(f"#leaderboard tbody td:nth-child({k})").all_inner_texts()
+    board = "#leaderboard [data-task=coloured-shapes]"
 
-    page.click("#leaderboard thead button >> nth=3")
-    assert page.locator("#leaderboard th >> nth=3").get_attribute("aria-sort") == "ascending"
-    shown = [float(text) for text in column(4) if text != "–"]
-    assert shown == sorted(shown) and column(4)[len(shown) :] == ["–"] * (8 - len(shown))
-    page.focus("#leaderboard thead button >> nth=3")
+    def column(k: int) -> list[str]:
+        return page.locator(f"{board} tbody td:nth-child({k})").all_inner_texts()
+
+    def scores(k: int) -> list[float]:
+        """Return the scores of a column, in which those that are missing come last."""
+        texts = column(k)
+        known = [float(text.split()[0]) for text in texts if text != "–"]
+        assert texts[len(known) :] == ["–"] * (4 - len(known))
+        return known
+
+    page.click(f"{board} thead button >> nth=2")
+    assert page.locator(f"{board} th >> nth=2").get_attribute("aria-sort") == "ascending"
+    shown = scores(3)
+    assert 1 < len(shown) < 4 and shown == sorted(shown)
+    page.focus(f"{board} thead button >> nth=2")
     page.keyboard.press("Enter")
-    again = [float(text) for text in column(4) if text != "–"]
-    assert again == shown[::-1] and column(4)[len(shown) :] == ["–"] * (8 - len(shown))
-    page.click("#leaderboard thead button >> nth=1")
-    assert column(2) == sorted(column(2))
+    assert scores(3) == shown[::-1]
+    page.click(f"{board} thead button >> nth=0")
+    assert column(1) == sorted(column(1))
+    assert complaints == []
+    page.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [360, 390])
+def test_on_a_phone_the_scores_are_in_sight(browser, tmp_path: Path, width: int) -> None:
+    path = write(tmp_path, tmp_path / "page.html", ROOT / "results")
+    page = browser.new_page(viewport={"width": width, "height": 740})
+    complaints = complaints_of(page)
+    page.goto(path.as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for table in page.locator("#leaderboard table").all():
+        # The first column stands still; all scores are beside it without scrolling.
+        assert edge(table, "th:first-child") < 0.4 * width
+        scores = table.locator("thead th").count() - 3  # model, seeds, samples
+        assert edge(table, f"th:nth-child({1 + scores})") <= width
+    for table in page.locator("section:not(#leaderboard) .scroll:visible table").all():
+        assert edge(table, "th:nth-child(4)") <= width
+        table.evaluate("table => { table.parentElement.scrollLeft = 1000; }")
+        assert edge(table, "th:first-child") < 0.4 * width
+    assert complaints == []
+    page.close()
+
+
+def edge(table, head: str) -> float:
+    """Return where a column ends, in pixels from the left edge of the window."""
+    box = table.locator(f"thead {head}").bounding_box()
+    return float(box["x"] + box["width"])
+
+
+@pytest.mark.browser
+def test_trials_are_shown_on_demand(browser, tmp_path: Path) -> None:
+    path = write(tmp_path, tmp_path / "page.html", ROOT / "results")
+    page = browser.new_page()
+    complaints = complaints_of(page)
+    page.goto(path.as_uri())
+    places = {
+        "#leaderboard [data-task=coloured-shapes] tbody tr": (4, 11),
+        "#coloured-shapes .card > .scroll:visible tbody tr": (5, 12),
+        "#coloured-shapes .pair .card:nth-child(1) .legend button": (5, 12),
+        "#coloured-shapes .pair .card:nth-child(2) .legend button": (2, 9),
+    }
+
+    def counts() -> list[int]:
+        return [page.locator(place).count() for place in places]
+
+    hidden, shown = map(list, zip(*places.values(), strict=True))
+    assert counts() == hidden
+    assert "steps=500" not in page.inner_text("main")
+    page.check("#leaderboard input.trials")
+    assert counts() == shown
+    assert page.is_checked("#coloured-shapes input.trials")  # one switch for the whole page
+    page.uncheck("#coloured-shapes input.trials")
+    assert counts() == hidden
+    assert page.locator("#dota-planes input.trials").count() == 0  # it has no trials
+    assert complaints == []
+    page.close()
+
+
+@pytest.mark.browser
+def test_one_table_shows_the_metric_that_is_selected(browser, tmp_path: Path) -> None:
+    path = write(tmp_path, tmp_path / "page.html", ROOT / "results")
+    page = browser.new_page()
+    complaints = complaints_of(page)
+    page.goto(path.as_uri())
+    tables, select = "#text-blocks .card > .scroll:visible", "#text-blocks select.metric"
+    names = page.locator(f"{select} option").all_inner_texts()
+    assert names == ["word recall", "word precision", "edit distance", "line count"]
+    recall = page.inner_text(tables)
+    page.select_option(select, label="edit distance")
+    assert page.locator(tables).count() == 1 and page.inner_text(tables) != recall
+    headings = page.locator("#text-blocks h3").all_inner_texts()
+    assert headings[0] == "Edit distance in %"
+    assert "Edit distance by number of lines (lower is better)" in headings
+    assert page.is_visible("#text-blocks .pair input[type=checkbox]")  # a logarithmic scale
+    page.select_option(select, label="word recall")
+    assert page.inner_text(tables) == recall
+    assert not page.is_visible("#text-blocks .pair input[type=checkbox]")
     assert complaints == []
     page.close()
 
@@ -145,11 +233,11 @@ def test_a_long_name_leaves_the_figures_in_sight(here: Path, browser, tmp_path: 
     copies(here, tmp_path / "runs", THREE, range(1))
     (result,) = (tmp_path / "runs").rglob("result.json")
     about = json.loads(result.read_text())
-    about["changes"] = [f"option{k}=value" for k in range(12)]
+    about["changes"] = [f"lexicon{k} of somebody" for k in range(12)]
     result.write_text(json.dumps(about))
     path = write(here, tmp_path / "page.html", tmp_path / "runs")
     page, _ = open_page(browser, path, viewport={"width": 1200, "height": 900})
-    assert "option11=value" in page.inner_text("table.first")
+    assert "lexicon11 of somebody" in page.inner_text("table.first")
     assert page.evaluate(
         "[...document.querySelectorAll('table.first')]"
         ".every(table => table.scrollWidth <= table.parentElement.clientWidth)"

@@ -7,7 +7,7 @@ import torch
 
 from benchmark.data.batches import make_batch
 from benchmark.data.datasets import DataFolder
-from benchmark.evaluation.scores import evaluate
+from benchmark.evaluation.evaluate import evaluate
 from benchmark.models.load import bundled_weights, find_weights, load_model
 from benchmark.registry import find_task
 from benchmark.results.cards import bundled_cards, card_text, read_card, stored_results

@@ -1,4 +1,4 @@
-"""Crops: the promises on made-up images, where every answer is known."""
+"""Crops: the guarantees, on synthetic images whose objects are known."""
 
 import itertools
 from dataclasses import replace
@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 import dota_crops.extract
-from dota_crops import DotaRecipe, generate, make_plan, source
-from dota_crops.extract import Source, resized, start
-from dota_crops.folders import Pair
+from dota_crops import DotaRecipe, generate, make_plan
+from dota_crops.cut_rule import judge, parse_cut
+from dota_crops.extract import PlannedCrops, resized, start
 from dota_crops.plan import Crop, choose, shared
-from dota_crops.rule import judge, parse_cut
-from dota_crops.scene import look
+from dota_crops.scenes import Pair, read_scene
 from dota_crops.statistics import shortages
 from dota_root import add_image, make_root, squares
 from ivl_shards import UserError, open_dataset
@@ -39,7 +38,7 @@ def test_workers_shards_and_order_do_not_change_the_result(root: Path, tmp_path:
     generate(RECIPE, tmp_path / "b.h5", root=root, workers=2, shard_size=17)
     assert content(tmp_path / "a.h5") == content(tmp_path / "b.h5")
     plan = make_plan(RECIPE, root)
-    sample = start(plan.recipe, source(plan))
+    sample = start(plan.recipe, plan.source)
     last = sample(len(plan.crops) - 1)
     stored = open_dataset(tmp_path / "a.h5")[-1]
     assert np.array_equal(last["centres"], stored["centres"])
@@ -88,7 +87,7 @@ def test_each_image_is_decoded_once(root: Path, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(dota_crops.extract, "open_picture", counting)
     plan = make_plan(RECIPE, root)
-    sample = start(plan.recipe, source(plan))
+    sample = start(plan.recipe, plan.source)
     for row in range(len(plan.crops)):
         sample(row)
     assert len(plan.crops) > 30 and len(opened) == len(set(opened)) == len(plan.scenes)
@@ -98,7 +97,7 @@ def test_each_image_is_decoded_once(root: Path, monkeypatch: pytest.MonkeyPatch)
 def test_quads_and_centres_lie_on_the_objects_however_turned(root: Path, turn: int) -> None:
     plan = make_plan(DotaRecipe((4,), 6, effort=8), root)
     crops = [replace(crop, turn=turn) for crop in plan.crops]
-    sample = start(plan.recipe, Source(plan.scenes, crops))
+    sample = start(plan.recipe, PlannedCrops(plan.scenes, crops))
     for row in range(len(crops)):
         made = sample(row)
         grey = cv2.imdecode(made["image"], cv2.IMREAD_GRAYSCALE)
@@ -173,7 +172,7 @@ def test_cut_rules_on_a_square_at_the_edge(tmp_path: Path, cut: str) -> None:
     """A square of 100 pixels, of which a window sees a part."""
     quad = np.array([[[200, 200], [300, 200], [300, 300], [200, 300]]])
     labels = add_image(tmp_path, "P1", quad)
-    scene = look(Pair(tmp_path / "val/images/P1.png", labels), "plane", 1).scene
+    scene = read_scene(Pair(tmp_path / "val/images/P1.png", labels), "plane", 1).scene
     assert scene is not None
     lefts = np.array([100, 200, 201, 229, 231, 249, 251, 299, 300])
     windows = np.stack([lefts, lefts * 0 + 150, lefts + 200, lefts * 0 + 350], 1)

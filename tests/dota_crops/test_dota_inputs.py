@@ -189,7 +189,7 @@ def test_damaged_labels_go_through_the_whole_plan(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "value", "says"),
     [
-        ("--category", "zeppelin", "not one of DOTA's"),
+        ("--category", "zeppelin", "--category zeppelin: choose from plane, ship"),
         ("--cut", "keep>=1.5", "keep>=0.7"),
         ("--overlap", "2", "between 0 and 1"),
         ("--smallest", "500", "smallest 500"),

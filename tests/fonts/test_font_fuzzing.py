@@ -1,4 +1,4 @@
-"""Fonts of strangers: what the screening accepts can be drawn, and the rest is a line each."""
+"""Untrusted fonts: what the screening accepts can be drawn, the rest is refused in one line."""
 
 import io
 import random
@@ -24,7 +24,7 @@ from fuzzing import cases, watched
 from ivl_shards import UserError
 from textblocks_gen import TextRecipe
 from textblocks_gen.render import Canvas, render
-from textblocks_gen.studio import Source, complete, open_studio
+from textblocks_gen.studio import Inputs, complete, open_studio
 
 LETTERS = [*map(chr, range(65, 91)), *map(chr, range(97, 123))]
 OTF = "font_source_serif_pro/files/SourceSerifPro-Regular.otf"
@@ -38,7 +38,7 @@ def draw(folder: Path) -> None:
         return
     draft = TextRecipe((2,), 4, 0, "test", width=320, height=160, char_quads=True)
     (folder / "words.txt").write_text("alpha\nBETA\n")
-    source = Source(folder, folder / "words.txt")
+    source = Inputs(folder, folder / "words.txt")
     recipe = complete(draft, source)
     studio = open_studio(recipe, source)
     canvas = Canvas(recipe)
@@ -207,7 +207,7 @@ def test_compressed_fonts_are_drawn_like_plain_ones(tmp_path: Path, flavour: str
 
 
 def test_a_font_without_a_space_draws_none(folder: Path) -> None:
-    from textblocks_gen.typeface import make_typefaces
+    from textblocks_gen.typesetting.typeface import make_typefaces
 
     def drop_space(font: TTFont) -> None:
         for table in font["cmap"].tables:
@@ -220,7 +220,7 @@ def test_a_font_without_a_space_draws_none(folder: Path) -> None:
 
 
 def test_absurd_kerning_is_left_out(folder: Path) -> None:
-    from textblocks_gen.typeface import make_typefaces
+    from textblocks_gen.typesetting.typeface import make_typefaces
 
     def kern(font: TTFont) -> None:
         from fontTools.feaLib.builder import addOpenTypeFeaturesFromString
@@ -234,9 +234,9 @@ def test_absurd_kerning_is_left_out(folder: Path) -> None:
 
 def test_a_few_bytes_do_not_unpack_to_gigabytes(tmp_path: Path) -> None:
     good = small_font(SOURCES[0], flavour="woff2")
-    from fonts.outlines import _woff2_start
+    from fonts.outlines import woff2_start
 
-    start = _woff2_start(good)
+    start = woff2_start(good)
     bomb = brotli.compress(bytes(1 << 30), quality=1)
     head = bytearray(good[:start])
     struct.pack_into(">L", head, 20, len(bomb))

@@ -16,10 +16,8 @@ from commands import ROOT
 from font_files import (
     LICENCE,
     SOURCES,
+    Shelf,
     calls,
-    make_client,
-    make_shelf,
-    on_path,
     put_package,
     small_font,
 )
@@ -28,18 +26,8 @@ from fonts.catalogue import installed_faces, read_index
 from fonts.face import fingerprint
 from fonts.glyphs import Glyphs
 from fonts.install import install
-from fonts.manifest import Entry, catalogue_manifest
+from fonts.manifest import catalogue_manifest
 from ivl_shards import Stopped, UserError
-
-Shelf = tuple[Path, tuple[Entry, ...]]
-
-
-@pytest.fixture
-def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shelf:
-    entries = make_shelf(tmp_path / "shelf")
-    for name, value in on_path(make_client(tmp_path / "bin"), tmp_path / "shelf").items():
-        monkeypatch.setenv(name, value)
-    return tmp_path / "shelf", entries
 
 
 def left_overs(folder: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""One line a generator: what the shared promises are tested on."""
+"""One case per generator: what the shared guarantees are tested on."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,21 +14,21 @@ from icdar_tree import make_tree
 from ivl_shards import Generator, Recipe
 from photos import PHOTOS, PhotoRecipe
 from shapes_gen import COLOURED, TOY, ColouredRecipe, ToyRecipe
-from textblocks_gen import TEXT, Source, TextRecipe, complete
+from textblocks_gen import TEXT, Inputs, TextRecipe, complete
 
 Prepared = tuple[Recipe, Any]
 
 
 @dataclass(frozen=True)
 class Case:
-    """A generator, a small recipe of it, and the content it gives on every machine."""
+    """A generator, a small recipe, and the checksum of its content on every machine."""
 
     generator: Generator
     content: str
     prepare: Callable[[Path], Prepared]
-    """Folder for outside data → recipe and source."""
+    """Folder for external data → recipe and source."""
     drawn: bool = True
-    """Samples are drawn at random, not cut from given images."""
+    """Whether samples are drawn at random, not cut from given images."""
 
 
 def _drawn(recipe: Recipe) -> Callable[[Path], Prepared]:
@@ -47,14 +47,14 @@ def _text(folder: Path) -> Prepared:
         blur=0.3,
         noise=0.3,
     )
-    return complete(recipe, Source()), Source()
+    return complete(recipe, Inputs()), Inputs()
 
 
 def _dota(folder: Path) -> Prepared:
     make_root(folder / "dota", images=3)
     recipe = DotaRecipe(counts=(2, 3, 4), total=60, split="val")
     plan = dota_crops.make_plan(recipe, folder / "dota", strict=True)
-    return plan.recipe, dota_crops.source(plan)
+    return plan.recipe, plan.source
 
 
 def _icdar(folder: Path) -> Prepared:

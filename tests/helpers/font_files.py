@@ -13,6 +13,9 @@ from fontTools.ttLib import TTFont
 
 from fonts.manifest import Entry
 
+Shelf = tuple[Path, tuple[Entry, ...]]
+"""A folder of font packages, and their entries in the manifest."""
+
 ASCII = "".join(map(chr, range(32, 127)))
 LICENCE = b"Do with it what you like.\n"
 # One a package: plain, hand-drawn, bold, italic.

@@ -22,9 +22,7 @@ def _dota(folder: Path, out: Path) -> None:
     # Objects that are cut reach beyond the image.
     recipe = DotaRecipe(counts=(2, 3), total=8, split="val", cut="keep>=0.5")
     plan = dota_crops.make_plan(recipe, make_root(folder / "dota"), strict=True)
-    ivl_shards.generate(
-        dota_crops.DOTA, plan.recipe, out, source=dota_crops.source(plan), workers=1
-    )
+    ivl_shards.generate(dota_crops.DOTA, plan.recipe, out, source=plan.source, workers=1)
 
 
 def _icdar(folder: Path, out: Path) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import torch
 
-from benchmark.evaluation.decoding import Decoding
+from benchmark.data.datasets import DataFolder
 from benchmark.registry import find_task, find_training
 from benchmark.results.report import find_entries, write_page
-from benchmark.run import run_one
+from benchmark.results.report.player import Playback
+from benchmark.run import Run, run_one
 from benchmark.training.processes import join_processes
 from benchmark.training.run_folder import Config
 from shapes_gen import ColouredRecipe, ToyRecipe, generate
@@ -24,7 +25,7 @@ READER = "toy-shapes-inductive-fast-seed0"
 
 
 def make_runs(folder: Path) -> Path:
-    """A folder with `data`, `runs` and `results` of tiny models."""
+    """Fill a folder with `data`, `runs` and `results` of tiny models."""
     data = folder / "data"
     data.mkdir()
     for split, counts in (("train", (3, 4)), ("test", (3, 5))):
@@ -38,30 +39,31 @@ def make_runs(folder: Path) -> Path:
         ("toy-shapes", "inductive"),
         ("toy-shapes", "threes:Same"),
     ):
-        training = find_training(find_task(task), model, "fast", {"steps": 2, "batch": 2})
+        training = find_training(find_task(task), model, "fast", {"steps": 2, "batch_size": 2})
         config = Config(task, model, "fast", 0, training)
+        own = DataFolder(data, *(data / f"{task}-{split}.h5" for split in ("train", "test")))
         with join_processes("cpu") as one:
-            run_one(
-                config, (), data, folder / "runs", folder / "results", one, 60, True, Decoding()
-            )
+            run = Run(config, own, folder / "runs", one, results=folder / "results", quiet=True)
+            run_one(run)
     return folder
 
 
 def write(here: Path, out: Path, *places: Path, samples: int = 4, data: str = "data") -> Path:
+    """Write the report of some runs or results."""
     entries, unfinished = find_entries(places)
-    write_page(entries, unfinished, out, here / data, samples, named=NAMED)
+    write_page(entries, unfinished, out, Playback(here / data, samples, NAMED))
     return out
 
 
 def data_of(page: Path) -> dict[str, Any]:
-    """What stands in a page."""
+    """Return the JSON that a page holds."""
     text = page.read_text("utf-8").split('id="data">')[1].split("</script>")[0]
     found: dict[str, Any] = json.loads(text)
     return found
 
 
 def copies(here: Path, to: Path, name: str, seeds: range) -> None:
-    """A run with other seeds."""
+    """Copy a run under other seeds."""
     for seed in seeds:
         copy = to / name.replace("seed0", f"seed{seed}")
         shutil.copytree(here / "runs" / name, copy)

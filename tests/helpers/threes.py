@@ -1,4 +1,4 @@
-"""Models whose answers are known beforehand, so that what is made of them can be checked."""
+"""Models whose predictions are known beforehand, so that what is made of them can be checked."""
 
 import torch
 from torch import Tensor
@@ -8,7 +8,7 @@ from benchmark.models.step import Step
 
 
 class OneWeight(Model):
-    """What all have: a single weight, which does nothing."""
+    """A model with a single weight, which does nothing."""
 
     def __init__(self, task):
         super().__init__()
@@ -19,7 +19,7 @@ class OneWeight(Model):
 
 
 class Three(OneWeight, InductiveModel):
-    """Counts three objects, whatever there is: pixels (0, 0), (0, 1) and (0, 2)."""
+    """Counts three objects in every image: pixels (0, 0), (0, 1) and (0, 2)."""
 
     kind = "counting"
 
@@ -27,7 +27,7 @@ class Three(OneWeight, InductiveModel):
         return images
 
     def step(self, encoded: Tensor, memory: Tensor) -> Step:
-        """All that remain of the three."""
+        """Find those of the three that remain."""
         delta = torch.zeros_like(memory)
         delta[:, 0, :3] = 1
         left = (delta - memory).clamp(0, 1)
@@ -40,14 +40,14 @@ class Three(OneWeight, InductiveModel):
 
 
 class Endless(Three):
-    """Finds another one at each step."""
+    """Finds another object at each step."""
 
     def step(self, encoded: Tensor, memory: Tensor) -> Step:
         return Step(1 - memory, torch.zeros(len(memory)))
 
 
 class Same(OneWeight):
-    """Not inductive: reads a hundred times the same line."""
+    """Not inductive: reads the same line a hundred times."""
 
     kind = "reading"
 
@@ -56,7 +56,7 @@ class Same(OneWeight):
 
 
 class Four(OneWeight):
-    """Not inductive: says four."""
+    """Not inductive: counts four objects in every image."""
 
     kind = "counting"
 

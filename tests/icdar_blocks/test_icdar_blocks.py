@@ -147,7 +147,7 @@ def test_dense_memory_is_what_the_steps_say(tmp_path) -> None:
     make_tree(tmp_path, scenes=3)
     for sample in make(tmp_path, tmp_path / "out.h5", dense_memory=True):
         height, width = sample["image_size"]
-        for t in sample.steps:
+        for t in sample.times:
             assert (sample["memory"][t, :height, :width] == sample.memory(t)).all()
 
 
@@ -208,7 +208,7 @@ def test_sheet_and_page_are_written(tmp_path, run) -> None:
         (["--root", "root", "--choice", "growth=0", "out.h5"], ["growth"]),
         (["--root", "root", "out.txt"], ["ends in .h5"]),
         (["--root", "root", "--canvas", "x1", "out.h5"], ["--canvas x1", "448x320"]),
-        (["--root", "root", "--canvas", "1x1", "out.h5"], ["canvas 1: between 8"]),
+        (["--root", "root", "--canvas", "1x1", "out.h5"], ["--canvas 1x1: must be between 8"]),
         (["--root", "root", "--margin", "nan", "out.h5"], ["margin"]),
         (["--root", "root", "--sheet", "s.png"], ["give OUT"]),
         (["--root", "root", "--page", "no/p.html", "--quiet"], ["no/p.html: cannot be written"]),

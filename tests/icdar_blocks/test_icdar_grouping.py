@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from icdar_blocks import LITERAL, PUBLISHED, Block, Line, Rule, Word, group
-from icdar_blocks.order import ordered_block
+from icdar_blocks.grouping import ordered_block
 from icdar_blocks.rule import choose
 from ivl_shards import UserError
 

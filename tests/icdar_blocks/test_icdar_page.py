@@ -1,10 +1,11 @@
-"""The page of whole scenes in a real browser."""
+"""The page of ICDAR scenes in a real browser."""
 
 import pytest
 
 from commands import complaints_of
 from icdar_blocks import group_split
-from icdar_blocks.page import write_page
+from icdar_blocks.page import describe_rule, write_page
+from icdar_blocks.rule import LITERAL, PUBLISHED, choose
 from icdar_tree import make_tree
 
 
@@ -36,3 +37,26 @@ def test_scenes_show_their_blocks_and_can_be_found(tmp_path, browser) -> None:
     page.check("[data-part=words]")
     assert first.is_visible()
     assert complaints == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_fits_its_window_and_says_its_rule(tmp_path, browser, width: int) -> None:
+    make_tree(tmp_path, scenes=6)
+    write_page(group_split(tmp_path, "test"), tmp_path / "scenes.html")
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    page.goto((tmp_path / "scenes.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert page.inner_text(".rule") == describe_rule(PUBLISHED)
+    page.close()
+
+
+def test_a_rule_is_told_in_plain_words() -> None:
+    published, literal = describe_rule(PUBLISHED), describe_rule(LITERAL)
+    assert "their tops differ by at most 0.5 times" in published
+    assert "overlap by at least 33% of the larger one's area" in published
+    assert "stretched to 2 times its height" in literal
+    assert "This is done once" in literal
+    for choice in ("vertical=bottoms", "horizontal=centres", "of=smaller", "growth=2.5", "rise=1"):
+        assert describe_rule(choose(PUBLISHED, [choice])) != published
+    assert "Rule(" not in published

@@ -8,6 +8,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import h5py
 import pytest
 from PIL import Image
 
@@ -15,16 +16,17 @@ import icdar_blocks
 import shapes_gen
 import textblocks_gen
 from commands import assert_one_line
+from crafted import reseal
 from font_files import SOURCES, small_font
 from given import GIVEN, make_given
 from icdar_blocks.rule import LITERAL, choose
 from icdar_tree import make_tree
-from ivl_shards import About, Dataset, Generator, generate, open_dataset
+from ivl_shards import Dataset, Metadata, generate, open_dataset
 from ivl_shards.inspect.card import card
 from ivl_shards.inspect.publication import Publication, list_files
 from photos import PHOTOS, PhotoRecipe
 from shapes_gen import COLOURED, ColouredRecipe, ToyRecipe
-from textblocks_gen import Source, TextRecipe
+from textblocks_gen import Inputs, TextRecipe
 
 pytestmark = pytest.mark.filterwarnings("ignore:ConjunctiveGraph:DeprecationWarning")  # theirs
 
@@ -167,7 +169,7 @@ def test_the_command_of_texts_from_sources_of_ones_own(run, tmp_path: Path) -> N
         contrast=60,
         quality=80,
     )
-    textblocks_gen.generate(recipe, tmp_path / "data.h5", Source(*places.values()), workers=1)
+    textblocks_gen.generate(recipe, tmp_path / "data.h5", Inputs(*places.values()), workers=1)
     dataset = open_dataset(tmp_path / "data.h5")
     text = text_of(dataset)
     assert "1 faces of a folder of the maker's own" in text
@@ -194,10 +196,15 @@ def test_the_command_of_blocks_by_another_rule(run, tmp_path: Path) -> None:
         assert again.attributes["recipe"] == dataset.attributes["recipe"]
 
 
-def test_a_recipe_that_cannot_be_typed_has_no_command(make) -> None:
+def test_every_knob_is_in_the_command(make) -> None:
     text = text_of(make(ToyRecipe((2,), 2, gap=7)))
-    assert "does not say by which command" in text
+    assert "shapes-gen toy --lines 2 --total 2 --split test --gap 7" in text
     assert '"gap": 7' in text
+
+
+def test_a_generator_without_a_command_line(tmp_path: Path) -> None:
+    generate(PHOTOS, PhotoRecipe((1, 2), 6), tmp_path / "data.h5", workers=1)
+    assert "does not say by which command" in text_of(open_dataset(tmp_path / "data.h5"))
 
 
 def test_one_shard_of_many_says_so(make) -> None:
@@ -206,28 +213,29 @@ def test_one_shard_of_many_says_so(make) -> None:
     assert "samples 10 to 19 of 24" in text
 
 
-def test_a_file_that_says_nothing_still_has_a_card(
-    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # As files of format 1.0 do, which had none of these attributes.
-    monkeypatch.setattr(Generator, "words", lambda self, recipe, source: {})
+def test_a_file_without_metadata_still_has_a_card(run, tmp_path: Path) -> None:
+    # Files of format 1.0 had none of these attributes.
     generate(PHOTOS, PhotoRecipe((1, 2), 6), tmp_path / "data.h5", workers=1)
+    with h5py.File(tmp_path / "data.h5", "r+") as file:
+        for name in {"title", "description", "command", "origins", "limits", "versions"}:
+            file.attrs.pop(name, None)
+    reseal(tmp_path / "data.h5")
     result = run("ivl-shards", "card", "data.h5", *PUBLISHED)
     assert result.returncode == 0, result.stderr
     assert "# photos: test" in (tmp_path / "data.card.md").read_text()
     check_croissant(tmp_path / "data.croissant.json", open_dataset(tmp_path / "data.h5"))
 
 
-def test_other_words_do_not_make_another_dataset(make, tmp_path: Path) -> None:
+def test_other_metadata_do_not_make_another_dataset(make, tmp_path: Path) -> None:
     recipe = ColouredRecipe((3,), 24)
     make(recipe, shard_size=10).shards[1].unlink()
-    reworded = replace(COLOURED, about=reword)
+    reworded = replace(COLOURED, metadata=reword)
     made = generate(reworded, recipe, tmp_path / "data.h5", shard_size=10, workers=1)
     assert made.rendered == 10, "two shards of three could be kept"
 
 
-def reword(recipe: ColouredRecipe, source: None) -> About:
-    return About("Other words")
+def reword(recipe: ColouredRecipe, source: None) -> Metadata:
+    return Metadata("Another title")
 
 
 @pytest.mark.parametrize("shard_size", [None, 10], ids=["one file", "shards"])

@@ -1,4 +1,4 @@
-"""Datasets as ordinary files and as tar files; tests/test_interchange.py has ICDAR and COCO."""
+"""Export as plain files and as tar files; test_interchange.py has ICDAR and COCO."""
 
 import json
 from pathlib import Path

@@ -19,7 +19,7 @@ from commands import assert_one_line
 from given import make_given
 from ivl_shards import Dataset
 from ivl_shards.export.coco import area, clip
-from ivl_shards.export.files import export
+from ivl_shards.export.formats import export
 from ivl_shards.format.outlines import Mismatch, find_outlines, split_texts
 from shapes_gen import ColouredRecipe, ToyRecipe
 
@@ -173,7 +173,7 @@ MEASURE_EXPORTS = """
 import tracemalloc
 from pathlib import Path
 from ivl_shards import open_dataset
-from ivl_shards.export.files import export
+from ivl_shards.export.formats import export
 
 dataset = open_dataset(Path("data.h5"))
 for samples in (300, 3000):

@@ -150,7 +150,7 @@ def test_ctrl_c_ends_cleanly_and_keeps_what_is_done(tmp_path: Path) -> None:
     os.killpg(process.pid, signal.SIGINT)
     message = process.communicate(timeout=20)[1]
     assert process.returncode == 130
-    assert "run the same command again to go on" in message
+    assert "run the same command again to continue" in message
     assert "Traceback" not in message
     done = len(list(folder.glob("*.h5")))
     assert done >= 3

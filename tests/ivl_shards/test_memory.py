@@ -42,6 +42,25 @@ def test_a_step_map_holds_more_than_255_lines() -> None:
     assert [int(memory.at(t).sum()) for t in (0, 255, 256, 300)] == [0, 510, 512, 600]
 
 
+def quads(found, by: float = 0.0) -> np.ndarray:
+    """Boxes as polygons, (L, 4, 2), moved right and down."""
+    corners = [[(x0, y0), (x1, y0), (x1, y1), (x0, y1)] for x0, y0, x1, y1 in found]
+    return np.array(corners, float).reshape(-1, 4, 2) + by
+
+
+@given(boxes())
+def test_a_box_is_the_polygon_with_its_corners(found) -> None:
+    assert np.array_equal(step_map(quads(found), SIZE), step_map(found, SIZE))
+
+
+def test_pixel_centres_on_an_edge() -> None:
+    """Those on the left and the upper edge are inside, others only of closed polygons."""
+    on_centres = quads([(1, 1, 3, 2)], by=0.5)
+    assert step_map(on_centres, (4, 5)).tolist()[1] == [0, 1, 1, 0, 0]
+    closed = step_map(on_centres, (4, 5), closed=True)
+    assert closed.tolist() == [[0] * 5, [0, 1, 1, 1, 0], [0, 1, 1, 1, 0], [0] * 5]
+
+
 points = st.lists(st.tuples(st.floats(0, SIZE[1]), st.floats(0, SIZE[0])), max_size=5)
 
 

@@ -15,7 +15,7 @@ from commands import tool
 def test_plain_lines_in_a_log(run) -> None:
     result = run("shapes-gen", "toy", "--lines", 3, "--n", 700, "out.h5")
     assert re.fullmatch(r"700 of 700 samples, [\d,]+ samples/s, 00:00:00 left\n", result.stderr)
-    assert re.fullmatch(r"out.h5: 700 samples, 3 a sample, 700 made in .*\n", result.stdout)
+    assert re.fullmatch(r"out.h5: 700 samples of 3 lines, 700 made in .*\n", result.stdout)
 
 
 def test_nothing_when_quiet(run) -> None:

@@ -37,7 +37,12 @@ def test_samples_come_without_padding(make) -> None:
     assert one.image.shape[0] < four.image.shape[0] == dataset.column("image").shape[1]
     assert one["line_box"].shape == (1, 4)
     assert four["label"].shape == (4, 5)
-    assert list(one.steps) == [0, 1]
+    assert list(one.times) == [0, 1]
+
+
+def test_the_former_name_of_times_still_works(make) -> None:
+    with pytest.warns(DeprecationWarning, match=r"Sample\.times"):
+        assert make(RECIPE)[0].steps == range(2)
 
 
 @pytest.mark.parametrize("shard_size", [None, 7])

@@ -31,16 +31,16 @@ def state(folder: Path) -> dict[str, str]:
         (["coloured", "--n", "1", "--total", "2"], ["either"]),
         (["coloured", "--n", "1", "--size", "4"], ["size 4", "at least 30"]),
         (["coloured", "--n", "1", "--counts", "200"], ["200 shapes do not fit", "at most"]),
-        (["coloured", "--n", "1", "--radius", "9", "5"], ["radius 9 to 5"]),
+        (["coloured", "--n", "1", "--radius", "9", "5"], ["--radius 9.0 5.0"]),
         (["coloured", "--n", "1", "--contrast", "700"], ["contrast 700"]),
         (["coloured", "--n", "1", "--seed", "-1"], ["seed -1"]),
         (["coloured", "--n", "1", "--split", "a/b"], ["split 'a/b'"]),
         (["coloured", "--n", "1", "--workers", "0"], ["0 workers"]),
-        (["coloured", "--n", "1", "--shard-size", "0"], ["0 samples a shard"]),
+        (["coloured", "--n", "1", "--shard-size", "0"], ["0 samples per shard"]),
         (["coloured", "--n", "1", "--dask", "tcp://127.0.0.1:1"], ["no Dask scheduler"]),
         (["coloured", "--n", "1", "--colour", "red"], ["--colour"]),
-        (["toy", "--n", "1", "--lines", "0"], ["0 lines"]),
-        (["toy", "--n", "1", "--per-line", "0"], ["0 shapes a line"]),
+        (["toy", "--n", "1", "--lines", "0"], ["--lines 0"]),
+        (["toy", "--n", "1", "--per-line", "0"], ["--per-line 0"]),
         (["squares"], ["squares"]),
     ],
     ids=lambda value: " ".join(value),
@@ -73,7 +73,7 @@ def test_a_dataset_of_another_recipe_is_kept(run, tmp_path: Path, shards) -> Non
     assert state(tmp_path) == before
     again = run("shapes-gen", "toy", "--n", 2, "out.h5")
     assert again.returncode == 0
-    assert "complete already" in again.stdout
+    assert "already complete" in again.stdout
     assert state(tmp_path) == before
     replaced = run("shapes-gen", "toy", "--n", 2, "--seed", 1, "--overwrite", *shards, "out.h5")
     assert replaced.returncode == 0, replaced.stderr

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_fonts_install import Shelf, shelf  # noqa: F401 (a fixture)
 
 from commands import assert_one_line
+from font_files import Shelf
 from fonts import default_faces
 from fonts.catalogue import INDEX, installed_faces
 from fonts.install import install
 from fonts.places import cache_folder, recall, remember, write_atomically
 from ivl_shards import UserError, open_dataset
-from textblocks_gen.lexicon import _default, load_lexicon
-from textblocks_gen.typeface import Typefaces, load_typefaces
+from textblocks_gen.typesetting.typeface import Typefaces, load_typefaces
+from textblocks_gen.words.lexicon import default_lexicon, load_lexicon
 
 FEW = ("--lines", "1", "--n", 4, "--workers", 1, "--quiet")
 DAMAGES = {
@@ -87,7 +87,7 @@ def test_without_a_cache_the_work_goes_on(cache: Path) -> None:
     cache.parent.mkdir(parents=True)
     cache.write_text("a file where the folder should be")
     assert len(load_typefaces(default_faces()[:1], " AB", 20.0)) == 1
-    _default.cache_clear()
+    default_lexicon.cache_clear()
     assert len(load_lexicon().words) > 85_000
 
 
@@ -102,7 +102,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
 
 
 def test_a_flipped_bit_in_an_installed_font_is_noticed(
-    shelf: Shelf,  # noqa: F811
+    shelf: Shelf,
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "to"
@@ -115,7 +115,7 @@ def test_a_flipped_bit_in_an_installed_font_is_noticed(
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_index_of_fonts_is_one_line_and_installing_mends_it(
-    shelf: Shelf,  # noqa: F811
+    shelf: Shelf,
     tmp_path: Path,
     run,
     damage: str,
@@ -133,7 +133,7 @@ def test_a_damaged_index_of_fonts_is_one_line_and_installing_mends_it(
 
 
 def test_leftovers_of_a_killed_installation_go(
-    shelf: Shelf,  # noqa: F811
+    shelf: Shelf,
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "to"

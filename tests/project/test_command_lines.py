@@ -1,4 +1,4 @@
-"""Habits that all command lines share. A new command joins by being there."""
+"""Conventions of all command lines. A new command is found and tested by itself."""
 
 import importlib
 import json
@@ -47,7 +47,7 @@ def find(path: tuple[str, ...]) -> click.Command:
 
 
 def shown(*words: str, **environment: str) -> str:
-    """What a tool prints, which must be all well."""
+    """Return what a command prints; it must succeed."""
     result = CliRunner().invoke(TOOLS[words[0]], words[1:], prog_name=words[0], env=environment)
     assert result.exit_code == 0, result.output
     return result.output
@@ -128,7 +128,7 @@ def test_completion_and_json_are_on_the_page() -> None:
         assert f"_{name.replace('-', '_').upper()}_COMPLETE" in page
     for path in COMMANDS:
         if any("--json" in option.opts for option in find(path).params):
-            assert f"`{' '.join(path)}`" in page.split("is for scripts:")[1].split(". What")[0]
+            assert f"`{' '.join(path)}`" in page.split("**`--json`**")[1].split(" - **")[0]
 
 
 def test_a_group_alone_shows_its_help(run) -> None:

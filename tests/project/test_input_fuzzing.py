@@ -1,4 +1,4 @@
-"""Pictures, labels, archives and lists of strangers: read, or refused in one line, in bounds."""
+"""Untrusted images, labels, archives and lists: read, or refused in one line, within limits."""
 
 import gzip
 import io
@@ -21,18 +21,17 @@ from dota_crops.labels import parse_labels
 from dota_crops.picture import Streamed, Whole, read_header
 from font_files import SOURCES, make_shelf, put_package, small_font
 from fonts.catalogue import Installed, read_index, write_index
-from fonts.install import _read_package
+from fonts.install import read_package
 from fuzzing import cases, watched
 from icdar_blocks.archive import Archive
 from icdar_blocks.grouping import group
-from icdar_blocks.picture import read_picture
-from icdar_blocks.scenes import read_split
+from icdar_blocks.scenes import read_picture, read_split
 from icdar_blocks.truth import parse_boxes
 from ivl_shards import UserError
 from ivl_shards.photograph import Unreadable, open_photograph
-from textblocks_gen.backgrounds import Grounds, photograph_pool
-from textblocks_gen.lexicon import load_lexicon
-from textblocks_gen.screening import FORMATS
+from textblocks_gen.backgrounds.pool import PoolRecipe, photograph_pool
+from textblocks_gen.backgrounds.screening import FORMATS
+from textblocks_gen.words.lexicon import load_lexicon
 
 EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 400 400\n%%EndComments\n(x) show\n"
 SVG = b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" width="400" height="400"/>'
@@ -74,7 +73,7 @@ def test_only_documented_formats_reach_a_decoder(
     with pytest.raises(UserError, match="not a readable JPEG or PNG file"):
         read_picture(content, "a.jpg")
     with pytest.raises(UserError, match="none of its 3 photographs"):
-        photograph_pool(Grounds(64, 64, 0, tmp_path))
+        photograph_pool(PoolRecipe(64, 64, 0, tmp_path))
     assert asked == []
 
 
@@ -82,7 +81,7 @@ def test_a_gif_is_not_opened_though_pillow_could(tmp_path: Path) -> None:
     Image.new("RGB", (400, 300)).save(tmp_path / "a.gif")
     (tmp_path / "a.gif").rename(tmp_path / "a.png")
     with pytest.raises(UserError, match="none of its 1 photographs"):
-        photograph_pool(Grounds(64, 64, 0, tmp_path))
+        photograph_pool(PoolRecipe(64, 64, 0, tmp_path))
     assert read_header(tmp_path / "a.png").fault
 
 
@@ -93,7 +92,7 @@ def test_pictures_that_claim_too_many_pixels(tmp_path: Path, kind: str) -> None:
     def look() -> None:
         if kind == "backgrounds":
             with pytest.raises(UserError, match="none of its 1 photographs"):
-                photograph_pool(Grounds(64, 64, 0, tmp_path))
+                photograph_pool(PoolRecipe(64, 64, 0, tmp_path))
         elif kind == "icdar":
             with pytest.raises(UserError, match="more than the 64 million"):
                 read_picture((tmp_path / "a.png").read_bytes(), "a.png")
@@ -142,11 +141,11 @@ def test_a_package_cannot_fill_the_memory_or_name_other_files(tmp_path: Path) ->
 
     pack((entry.file, tarfile.REGTYPE, 20 << 20))
     with pytest.raises(UserError, match="too large for a font"):
-        _read_package(tarball, entry)
+        read_package(tarball, entry)
     pack((entry.file, tarfile.SYMTYPE, 0), ("LICENSE", tarfile.LNKTYPE, 0))
-    assert _read_package(tarball, entry) == {}
+    assert read_package(tarball, entry) == {}
     pack(("other", tarfile.REGTYPE, 200 << 20))
-    outcome = watched(lambda: pytest.raises(UserError, _read_package, tarball, entry))
+    outcome = watched(lambda: pytest.raises(UserError, read_package, tarball, entry))
     outcome.check()
     assert outcome.megabytes < 700
 
@@ -302,7 +301,7 @@ def test_any_package(tmp_path: Path) -> None:
         packed = gzip.compress(data, 1) if rng.random() < 0.8 else changed(gzip.compress(data), rng)
         (tmp_path / "a.tgz").write_bytes(packed)
         try:
-            _read_package(tmp_path / "a.tgz", entry)
+            read_package(tmp_path / "a.tgz", entry)
         except UserError as error:
             assert "damaged" in str(error) or "too large" in str(error)
 

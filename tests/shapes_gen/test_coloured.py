@@ -111,7 +111,7 @@ def test_a_hundred_fit_at_512(make) -> None:
 
 
 @pytest.mark.parametrize("size", [32, 50, 128])
-def test_as_many_as_are_promised_always_fit(size: int) -> None:
+def test_the_largest_allowed_number_always_fits(size: int) -> None:
     most = ColouredRecipe(counts=(1,), total=1, size=size).most()
     recipe = ColouredRecipe(counts=(most,), total=25, size=size)
     assert all(len(s["centres"]) == most for s in samples(recipe))

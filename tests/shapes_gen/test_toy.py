@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ivl_shards import Sample, UserError
-from shapes_gen import TOY, ToyRecipe
+from ivl_shards import Sample, UserError, open_dataset
+from shapes_gen import TOY, ColouredRecipe, ToyRecipe, generate, stream
 from shapes_gen.toy.render import CLASSES
 
 
@@ -82,3 +82,10 @@ def test_lines_of_other_lengths_and_many_lines(make) -> None:
 def test_a_block_without_lines_is_refused() -> None:
     with pytest.raises(UserError, match="at least 1"):
         ToyRecipe(counts=(0, 1), total=1)
+
+
+@pytest.mark.parametrize("recipe", [ToyRecipe((1, 3), 4), ColouredRecipe((3, 4), 4)])
+def test_a_stream_is_the_dataset_without_files(tmp_path, recipe) -> None:
+    generate(recipe, tmp_path / "data.h5", workers=1)
+    for ours, theirs in zip(stream(recipe), open_dataset(tmp_path / "data.h5"), strict=False):
+        assert all(np.array_equal(ours[field], theirs[field]) for field in ours)

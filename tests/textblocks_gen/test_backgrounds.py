@@ -11,11 +11,18 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from ivl_shards import UserError
-from textblocks_gen.backgrounds import Grounds, Pool, crop, drawn_pool, make_pool, photograph_pool
+from textblocks_gen.backgrounds.pool import (
+    Pool,
+    PoolRecipe,
+    crop,
+    drawn_pool,
+    make_pool,
+    photograph_pool,
+)
+from textblocks_gen.backgrounds.readability import calm_behind
+from textblocks_gen.backgrounds.scenes import SCENES
+from textblocks_gen.backgrounds.textures import TEXTURES
 from textblocks_gen.holdout import SPLITS
-from textblocks_gen.quiet import calm_behind
-from textblocks_gen.scenes import SCENES
-from textblocks_gen.textures import TEXTURES
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -34,7 +41,7 @@ def cut(pool: Pool, random: np.random.Generator, size=SIZE, text=MIDDLE, scenes=
 
 
 def photographs(folder: Path, seed: int = 0, height: int = 256, width: int = 384) -> Pool:
-    return photograph_pool(Grounds(height, width, seed, folder))
+    return photograph_pool(PoolRecipe(height, width, seed, folder))
 
 
 def photograph(path: Path, width: int = 500, height: int = 400, seed: int = 0, **options) -> Path:
@@ -54,16 +61,16 @@ SCENE_PIXELS = "f7722fb529955dc228921146dfb68f256532df3cd677cf839db9be168aa6c6d7
 
 def test_textures_are_these_very_pixels() -> None:
     digest = hashlib.sha256()
-    for image in drawn_pool(Grounds(64, 96, seed=1), len(TEXTURES)).images:
+    for image in drawn_pool(PoolRecipe(64, 96, seed=1), len(TEXTURES)).images:
         digest.update(image.tobytes())
     assert digest.hexdigest() == PIXELS
 
 
 def test_a_texture_depends_on_seed_and_number_alone() -> None:
-    three, five = (drawn_pool(Grounds(64, 96, 7), count).images for count in (3, 5))
+    three, five = (drawn_pool(PoolRecipe(64, 96, 7), count).images for count in (3, 5))
     assert all((a == b).all() for a, b in zip(three, five, strict=False))
-    assert not (drawn_pool(Grounds(64, 96, 8), 1).images[0] == three[0]).all()
-    assert Grounds(64, 96, 7).fingerprint != Grounds(64, 96, 8).fingerprint
+    assert not (drawn_pool(PoolRecipe(64, 96, 8), 1).images[0] == three[0]).all()
+    assert PoolRecipe(64, 96, 7).fingerprint != PoolRecipe(64, 96, 8).fingerprint
 
 
 @pytest.mark.parametrize("texture", TEXTURES, ids=lambda texture: texture.__name__)
@@ -78,7 +85,7 @@ def test_textures_are_surfaces_one_can_write_on(texture) -> None:
 
 
 def test_crops_leave_the_pool_as_it_is() -> None:
-    pool = drawn_pool(Grounds(100, 150), 3)
+    pool = drawn_pool(PoolRecipe(100, 150), 3)
     before = [image.copy() for image in pool.images]
     seen = set()
     random = rng()
@@ -106,13 +113,13 @@ def test_a_crop_is_a_piece_of_the_image_mirrored_or_not_and_shifted() -> None:
 
 
 def test_the_same_draws_give_the_same_crop() -> None:
-    pool = drawn_pool(Grounds(100, 150), 3)
+    pool = drawn_pool(PoolRecipe(100, 150), 3)
     first, second = (cut(pool, rng(5), (100, 150), (20, 20, 120, 80)) for _ in range(2))
     assert (first[0] == second[0]).all() and first[1] == second[1]
 
 
 def test_a_crop_costs_little_more_than_a_copy() -> None:
-    pool = drawn_pool(Grounds(256, 384), 6)
+    pool = drawn_pool(PoolRecipe(256, 384), 6)
     random, canvas = rng(), np.zeros((*SIZE, 3), np.uint8)
     crop(pool, random, canvas, MIDDLE)  # sums up the images, once
 
@@ -133,7 +140,7 @@ def test_photographs_of_all_formats_below_a_folder(tmp_path: Path) -> None:
     for number, suffix in enumerate(["jpg", "png", "webp", "bmp", "tiff", "JPEG"]):
         photograph(tmp_path / f"deep/{number}/photo.{suffix}", seed=number)
     (tmp_path / "notes.txt").write_text("not a photograph")
-    pool = make_pool(Grounds(256, 384, 0, tmp_path))
+    pool = make_pool(PoolRecipe(256, 384, 0, tmp_path))
     assert len(pool.images) == 6
     assert cut(pool, rng())[0].std() > 0
 
@@ -169,12 +176,12 @@ def test_unreadable_ones_are_skipped_with_a_warning(
 
 def test_none_left_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is not a folder"):
-        make_pool(Grounds(256, 384, 0, tmp_path / "nothing"))
+        make_pool(PoolRecipe(256, 384, 0, tmp_path / "nothing"))
     with pytest.raises(UserError, match="has no photographs"):
-        make_pool(Grounds(256, 384, 0, tmp_path))
+        make_pool(PoolRecipe(256, 384, 0, tmp_path))
     (tmp_path / "bad.jpg").write_bytes(b"bad")
     with pytest.raises(UserError, match="none of its 1 photographs can be used"):
-        make_pool(Grounds(256, 384, 0, tmp_path))
+        make_pool(PoolRecipe(256, 384, 0, tmp_path))
 
 
 def test_memory_is_bounded_and_the_canvas_covered(tmp_path: Path) -> None:
@@ -193,12 +200,12 @@ def test_which_photographs_are_taken_depends_on_the_seed(tmp_path: Path) -> None
     for number in range(8):
         photograph(tmp_path / f"{number}.png", seed=number)
     one, again, other = (
-        photograph_pool(Grounds(256, 384, seed, tmp_path), limit=3) for seed in (1, 1, 2)
+        photograph_pool(PoolRecipe(256, 384, seed, tmp_path), limit=3) for seed in (1, 1, 2)
     )
     assert len(one.images) == 3
     assert one.fingerprint == again.fingerprint != other.fingerprint
     shutil.copytree(tmp_path, tmp_path.parent / "moved")
-    moved = photograph_pool(Grounds(256, 384, 1, tmp_path.parent / "moved"), limit=3)
+    moved = photograph_pool(PoolRecipe(256, 384, 1, tmp_path.parent / "moved"), limit=3)
     assert moved.fingerprint == one.fingerprint
     assert all((a == b).all() for a, b in zip(one.images, moved.images, strict=True))
 
@@ -241,7 +248,7 @@ def test_scenes_are_taken_as_often_as_asked_for() -> None:
         random = rng()
         found = [cut(pool, random, (50, 80), (0, 0, 80, 50), share)[1] for _ in range(400)]
         assert abs(np.mean([number >= 3 for number in found]) - share) < 0.07
-    assert Grounds(64, 96).fingerprint != Grounds(64, 96, scenes=True).fingerprint
+    assert PoolRecipe(64, 96).fingerprint != PoolRecipe(64, 96, scenes=True).fingerprint
 
 
 def test_text_is_put_where_an_image_is_quiet() -> None:
@@ -257,16 +264,16 @@ def test_text_is_put_where_an_image_is_quiet() -> None:
 
 
 def test_splits_share_no_drawn_image() -> None:
-    pools = [drawn_pool(Grounds(64, 96, split=split), 4).images for split in SPLITS]
+    pools = [drawn_pool(PoolRecipe(64, 96, split=split), 4).images for split in SPLITS]
     seen = {image.tobytes() for pool in pools for image in pool}
     assert len(seen) == 12
-    assert len({Grounds(64, 96, split=split).fingerprint for split in ("", *SPLITS)}) == 4
+    assert len({PoolRecipe(64, 96, split=split).fingerprint for split in ("", *SPLITS)}) == 4
 
 
 def test_splits_share_no_photograph(tmp_path: Path) -> None:
     for number in range(60):
         photograph(tmp_path / f"{number}.png", 80, 70, seed=number)
-    pools = [photograph_pool(Grounds(64, 64, 0, tmp_path, split=split)) for split in SPLITS]
+    pools = [photograph_pool(PoolRecipe(64, 64, 0, tmp_path, split=split)) for split in SPLITS]
     contents = [{image.tobytes() for image in pool.images} for pool in pools]
     assert sum(map(len, contents)) == 60 == len(set.union(*contents))
     assert len(contents[0]) > 35
@@ -291,7 +298,7 @@ def test_a_photograph_with_text_is_left_out(
 def test_without_the_extra_a_line_says_that_text_is_not_looked_for(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("textblocks_gen.backgrounds.has_ocr", lambda: False)
+    monkeypatch.setattr("textblocks_gen.backgrounds.pool.has_ocr", lambda: False)
     photograph(tmp_path / "plain.jpg")
     with caplog.at_level(logging.WARNING):
         assert len(photographs(tmp_path).images) == 1
@@ -304,7 +311,9 @@ def test_a_photograph_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     photograph(tmp_path / "photos/plain.jpg")
     seen: list[Path] = []
-    monkeypatch.setattr("textblocks_gen.screening.text_in", lambda path: seen.append(path) or "")
+    monkeypatch.setattr(
+        "textblocks_gen.backgrounds.screening.text_in", lambda path: seen.append(path) or ""
+    )
     for _ in range(2):
         photographs(tmp_path / "photos")
     assert len(seen) == 1

@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ivl_shards import UserError
-from textblocks_gen import lexicon
-from textblocks_gen.lexicon import load_lexicon
+from textblocks_gen.words import lexicon
+from textblocks_gen.words.lexicon import load_lexicon
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    lexicon._default.cache_clear()
+    lexicon.default_lexicon.cache_clear()
     yield tmp_path / "ivl"
-    lexicon._default.cache_clear()
+    lexicon.default_lexicon.cache_clear()
 
 
 def words_file(tmp_path: Path, content: bytes) -> Path:
@@ -38,11 +38,11 @@ def test_the_default_is_english_with_its_affixes(cache: Path) -> None:
 def test_the_cache_gives_the_same_words_and_survives_damage(cache: Path) -> None:
     first = load_lexicon()
     (file,) = cache.glob("lexicon-*.txt")
-    lexicon._default.cache_clear()
+    lexicon.default_lexicon.cache_clear()
     assert load_lexicon() == first
     for damage in (file.read_bytes()[:1000], b"", b"\xff\xfe"):
         file.write_bytes(damage)
-        lexicon._default.cache_clear()
+        lexicon.default_lexicon.cache_clear()
         assert load_lexicon() == first
 
 
@@ -51,7 +51,7 @@ def test_a_cache_that_cannot_be_written_does_not_matter(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    lexicon._default.cache_clear()
+    lexicon.default_lexicon.cache_clear()
     assert len(load_lexicon().words) > 85_000
 
 

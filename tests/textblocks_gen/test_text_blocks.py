@@ -10,25 +10,25 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont, features
 
 from fonts import default_faces
+from ivl_shards.format.memory import step_map
 from ivl_shards.generation.randomness import Draws
-from textblocks_gen import Source, TextRecipe, complete, start, stream
-from textblocks_gen.about import NAME
-from textblocks_gen.block import set_block
-from textblocks_gen.colour import brightness, text_colour
-from textblocks_gen.geometry import page_to_quad
-from textblocks_gen.look import ColourDraw
-from textblocks_gen.raster import (
+from textblocks_gen import Inputs, TextRecipe, complete, start, stream
+from textblocks_gen.card import NAME
+from textblocks_gen.effects.colour import brightness, text_colour
+from textblocks_gen.effects.look import ColourDraw
+from textblocks_gen.render import Canvas, draw, fill
+from textblocks_gen.studio import open_studio
+from textblocks_gen.typesetting.block import set_block
+from textblocks_gen.typesetting.raster import (
     STRAIGHT,
     Outlines,
     Place,
     empty_area,
     fill_glyphs,
-    fill_polygons,
     take_mask,
 )
-from textblocks_gen.render import Canvas, draw, fill
-from textblocks_gen.studio import open_studio
-from textblocks_gen.typeset import Setting, box_quads
+from textblocks_gen.typesetting.typeset import Setting, box_quads
+from textblocks_gen.typesetting.warp import page_to_quad
 
 RECIPE = TextRecipe(counts=(1, 2, 5, 10), total=1000, seed=3)
 BARE = replace(RECIPE, shadow=0.0, outline=0.0, blur=0.0, noise=0.0)
@@ -36,12 +36,12 @@ BARE = replace(RECIPE, shadow=0.0, outline=0.0, blur=0.0, noise=0.0)
 
 @cache
 def ready(recipe: TextRecipe = RECIPE) -> TextRecipe:
-    return complete(recipe, Source())
+    return complete(recipe, Inputs())
 
 
 @cache
 def rows(number: int, recipe: TextRecipe = RECIPE) -> list:
-    make = start(ready(recipe), Source())
+    make = start(ready(recipe), Inputs())
     return [make(row) for row in range(number)]
 
 
@@ -60,14 +60,14 @@ def inside(quad: np.ndarray, size: tuple[int, int], grow: float = 0.0) -> np.nda
 def plans(number: int, recipe: TextRecipe) -> list:
     """What the same rows are drawn from."""
     recipe = ready(recipe)
-    studio, draws = open_studio(recipe, Source()), Draws(NAME, recipe.seed, recipe.split)
+    studio, draws = open_studio(recipe, Inputs()), Draws(NAME, recipe.seed, recipe.split)
     places = (recipe.place(row) for row in range(number))
     return [draw(studio, count, draws.at(count, index)) for count, index in places]
 
 
 def ink_of(recipe: TextRecipe, drawn, chosen: np.ndarray) -> np.ndarray:
     """The chosen characters of a block drawn alone, (H, W) 0 to 255."""
-    studio, canvas, block = open_studio(recipe, Source()), Canvas(recipe), drawn.block
+    studio, canvas, block = open_studio(recipe, Inputs()), Canvas(recipe), drawn.block
     part = block._replace(
         glyphs=block.glyphs[chosen], origins=block.origins[chosen], scales=block.scales[chosen]
     )
@@ -139,7 +139,7 @@ def test_no_ink_is_cut_off_and_quads_lie_in_the_image() -> None:
 @pytest.mark.skipif(not features.check("raqm"), reason="Pillow without raqm does not kern")
 def test_what_is_drawn_is_the_string_as_another_program_draws_it() -> None:
     """Our outlines, widths and kerning against FreeType and HarfBuzz through Pillow."""
-    studio = open_studio(ready(), Source())
+    studio = open_studio(ready(), Inputs())
     faces = {face.id: face for face in default_faces()}
     text, em = "AVATAR Type Wolf jig", 120.0
     for number in range(0, len(studio.lettering.ids), 5):
@@ -184,7 +184,7 @@ def test_every_choice_occurs_as_often_as_the_recipe_says() -> None:
     assert (abs(words[3:] / 1600 - 1 / 3) < 0.045).all()
     texts = [b" ".join(s["line_text"]).decode() for s in found]
     upper = np.mean([t.isupper() for t in texts])
-    studio = open_studio(ready(), Source())
+    studio = open_studio(ready(), Inputs())
     caps_only, script = (
         np.mean(studio.lettering.kinds.caps_only),
         np.mean(studio.lettering.kinds.script),
@@ -222,7 +222,7 @@ def test_text_height_does_not_depend_on_the_number_of_lines() -> None:
 
 
 def test_words_come_from_the_lexicon_with_digits_and_marks_when_asked_for() -> None:
-    words = set(open_studio(ready(), Source()).vocabulary.words)
+    words = set(open_studio(ready(), Inputs()).vocabulary.words)
     lower = {w.lower() for w in words}
     for sample in rows(40):
         for text in sample["line_text"]:
@@ -282,8 +282,7 @@ def test_geometry() -> None:
         np.array([[0.0, 0.0, 1.0, 1.0]]), Place(page_to_quad(np.array(quad), 1.0, 1.0), STRAIGHT)
     )
     assert np.allclose(found[0], quad, atol=1e-5)
-    steps = np.zeros((32, 44), np.uint8)
-    fill_polygons(found, steps)
+    steps = step_map(found, (32, 44))
     assert np.array_equal(steps > 0, inside(found[0], steps.shape))
 
 

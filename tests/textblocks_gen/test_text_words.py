@@ -8,12 +8,12 @@ import pytest
 from commands import assert_one_line
 from fonts import default_faces
 from ivl_shards import UserError, open_dataset
-from textblocks_gen import Source, TextRecipe, complete, stream
-from textblocks_gen.about import about
+from textblocks_gen import Inputs, TextRecipe, complete, stream
+from textblocks_gen.card import about
 from textblocks_gen.holdout import SPLITS, kept, split_of
-from textblocks_gen.lexicon import load_lexicon, load_text
-from textblocks_gen.profanity import is_profane, profanity
 from textblocks_gen.studio import usable_faces, words_of
+from textblocks_gen.words.filters import is_profane, profanity
+from textblocks_gen.words.lexicon import load_lexicon, load_text
 
 FEW = ("--lines", "1-2", "--n", 4, "--workers", 1)
 RECIPE = TextRecipe(counts=(2,), total=10)
@@ -36,8 +36,8 @@ def said(path: Path) -> list[list[str]]:
 
 
 def test_slurs_and_profanity_are_left_out_unless_asked_for() -> None:
-    kept_words = {word.lower() for word in words_of(RECIPE, Source()).words}
-    everything = {word.lower() for word in words_of(recipe(unfiltered=True), Source()).words}
+    kept_words = {word.lower() for word in words_of(RECIPE, Inputs()).words}
+    everything = {word.lower() for word in words_of(recipe(unfiltered=True), Inputs()).words}
     assert not kept_words & profanity()
     assert len(everything & profanity()) > 200
     assert everything - kept_words == everything & profanity()
@@ -64,12 +64,12 @@ def test_harmless_words_stay(word: str) -> None:
 
 
 def test_the_card_counts_what_is_left_out() -> None:
-    count = words_of(RECIPE, Source()).profane
+    count = words_of(RECIPE, Inputs()).profane
     words = load_lexicon().words
     assert count == sum(map(is_profane, words)) > 200
-    (origin,) = [o for o in about(complete(RECIPE, Source()), None).origins if o.what == "words"]
+    (origin,) = [o for o in about(complete(RECIPE, Inputs()), None).origins if o.what == "words"]
     assert f"{count} slurs and swear words are left out" in origin.where
-    everything = complete(recipe(unfiltered=True), Source())
+    everything = complete(recipe(unfiltered=True), Inputs())
     (origin,) = [o for o in about(everything, None).origins if o.what == "words"]
     assert "not left out" in origin.where
     assert "--unfiltered" in about(everything, None).command
@@ -127,11 +127,11 @@ def test_how_a_text_is_broken_and_quoted_does_not_matter(tmp_path: Path) -> None
 def test_a_text_is_another_source_than_a_lexicon_of_its_words(tmp_path: Path) -> None:
     path = tmp_path / "words.txt"
     path.write_text("alpha\nbeta\ngamma\n")
-    as_text = complete(RECIPE, Source(text=path))
-    as_words = complete(RECIPE, Source(lexicon=path))
+    as_text = complete(RECIPE, Inputs(text=path))
+    as_words = complete(RECIPE, Inputs(lexicon=path))
     assert as_text.lexicon != as_words.lexicon
     (other := tmp_path / "other.txt").write_text("alpha\nbeta\ndelta\n")
-    assert complete(RECIPE, Source(text=other)).lexicon != as_text.lexicon
+    assert complete(RECIPE, Inputs(text=other)).lexicon != as_text.lexicon
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_labels_are_what_is_drawn_in_other_scripts(
 
 def test_fonts_without_the_letters_are_not_used(tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("мир\nДень\n", "utf-8")
-    source = Source(lexicon=tmp_path / "words.txt")
+    source = Inputs(lexicon=tmp_path / "words.txt")
     faces = usable_faces(recipe(charset="cyrillic"), source)
     assert 0 < len(faces) < len(default_faces())
     assert all(face.covers("МИРДЕНЬ") for face in faces)
@@ -233,8 +233,8 @@ def held(split: str, holdout: str = "fonts,words,backgrounds", **knobs) -> TextR
 
 
 def test_splits_share_no_words_and_have_their_shares() -> None:
-    found = {split: set(words_of(held(split), Source()).words) for split in SPLITS}
-    everything = set(words_of(RECIPE, Source()).words)
+    found = {split: set(words_of(held(split), Inputs()).words) for split in SPLITS}
+    everything = set(words_of(RECIPE, Inputs()).words)
     assert set.union(*found.values()) == everything
     assert sum(map(len, found.values())) == len(everything)
     shares = [len(found[split]) / len(everything) for split in SPLITS]
@@ -244,7 +244,7 @@ def test_splits_share_no_words_and_have_their_shares() -> None:
 
 
 def test_splits_share_no_family_of_fonts() -> None:
-    families = [{face.family for face in usable_faces(held(split), Source())} for split in SPLITS]
+    families = [{face.family for face in usable_faces(held(split), Inputs())} for split in SPLITS]
     assert all(families)
     assert not families[0] & families[1] and not families[0] & families[2]
     assert not families[1] & families[2]
@@ -276,8 +276,8 @@ def test_the_paper_holds_nothing_out_and_scenes_do() -> None:
     assert RECIPE.holdout == "none"
     assert recipe(style="scene").holdout == "fonts,words,backgrounds"
     assert recipe(holdout="words, fonts") == recipe(holdout="fonts,words")
-    only_words = complete(held("train", "words"), Source())
-    assert only_words.fonts == complete(recipe(split="train"), Source()).fonts
+    only_words = complete(held("train", "words"), Inputs())
+    assert only_words.fonts == complete(recipe(split="train"), Inputs()).fonts
     card = about(only_words, None)
     assert "--holdout words" in card.command
     assert "The words of this split (train) do not occur in the other splits." in card.description
@@ -286,7 +286,7 @@ def test_the_paper_holds_nothing_out_and_scenes_do() -> None:
 def test_passages_of_a_text_are_held_out(tmp_path: Path) -> None:
     path = tmp_path / "prose.txt"
     path.write_text(" ".join(f"word{k}" for k in range(10_000)))
-    found = [set(words_of(held(split, "words"), Source(text=path)).words) for split in SPLITS]
+    found = [set(words_of(held(split, "words"), Inputs(text=path)).words) for split in SPLITS]
     assert sum(map(len, found)) == 10_000 == len(set.union(*found))
 
 

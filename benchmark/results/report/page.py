@@ -1,20 +1,25 @@
 """The report page: one HTML file that needs nothing else."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmark.registry import TASKS
 from benchmark.results.report.entries import Entry
 from benchmark.results.report.player import Playback, task_player
-from benchmark.results.report.tables import Table, row_hues, table_json, task_tables
+from benchmark.results.report.tables import (
+    Table,
+    leaderboard_json,
+    row_hues,
+    table_json,
+    task_tables,
+)
 from benchmark.results.report.template import fill_template
-from benchmark.results.tables import paper_source
+from benchmark.results.tables import lengths_text, paper_source
 from benchmark.tasks.task import ReadingTask, Task
 from ivl_shards import UserError
 from ivl_shards.disk import write_whole
-from ivl_shards.generation.recipe import format_counts
 from ivl_shards.progress import Report, no_report
 
 
@@ -46,6 +51,7 @@ def write_page(
 
 def _task_json(task: Task, entries: Sequence[Entry]) -> dict[str, Any]:
     tables = task_tables(task, entries)
+    hues = row_hues(tables)
     return {
         "name": task.name,
         "title": task.title,
@@ -53,25 +59,26 @@ def _task_json(task: Task, entries: Sequence[Entry]) -> dict[str, Any]:
         "unit": task.unit,
         "symbols": task.alphabet_note if isinstance(task, ReadingTask) else "",
         "trained": [min(task.train.counts), max(task.train.counts)],
-        "trained_on": format_counts(task.train.counts).replace("-", "–"),
-        "tables": [table_json(task, table) for table in tables],
-        "curves": _curves(tables[0]),
+        "trained_on": lengths_text(task.train.counts),
+        "leaderboard": leaderboard_json(task, entries),
+        "tables": [table_json(table, hues) for table in tables],
+        "curves": _curves(tables[0], hues),
         "runs": [_about(entry) for entry in entries],
     }
 
 
-def _curves(table: Table) -> list[dict[str, Any]]:
-    """Return the training curves in the hues of the table."""
+def _curves(table: Table, hues: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Return the training curves in the hues of the tables."""
     return [
         {
             "name": result.config.name if result.config else result.label,
-            "label": f"{result.label}, seed {result.seed}",
+            "label": f"{row.label}, seed {result.seed}",
             "trial": row.is_trial,
-            "hue": hue,
+            "hue": hues[row.label],
             "loss": _points(result.curve, "loss"),
             "validation": _points(result.curve, "validation"),
         }
-        for row, hue in zip(table.rows, row_hues(table.rows), strict=True)
+        for row in table.rows
         for result in row.results
         if result.curve
     ]

@@ -20,8 +20,10 @@ def pick_rows(result: Result, lengths: Array, most: int) -> list[int]:
 
 
 def right_rows(wrong: Sequence[int], wrong_total: int, total: int) -> list[int]:
-    """Rows that are known to be right: a result lists the first wrong ones, in order, so
-    beyond its last nothing is known unless it lists them all.
+    """Return the rows that are known to be right.
+
+    A result lists the first wrong rows in order: beyond the last of them nothing is known,
+    unless it lists them all.
 
     >>> right_rows([1, 3], 2, 6), right_rows([1, 3], 9, 6)
     ([0, 2, 4, 5], [0, 2])
@@ -31,8 +33,9 @@ def right_rows(wrong: Sequence[int], wrong_total: int, total: int) -> list[int]:
 
 
 def spread(rows: Sequence[int], lengths: Array, most: int) -> list[int]:
-    """Up to `most` rows, one of each length in turn, long ones before short ones; in the order
-    of their lengths.
+    """Pick up to `most` rows, one of each length in turn, and return them sorted by length.
+
+    Long ones are picked before short ones.
 
     >>> import numpy as np
     >>> spread([0, 1, 2, 3], np.array([5, 5, 5, 3]), 2)

@@ -36,12 +36,12 @@ async function decode(sample) {
   };
   const memories = Array.from({ length: count }, (_, k) => map(k, 0));
   const deltas = Array.from({ length: count }, (_, k) => map(k, 1));
-  // What a step has put into the memory; at the last one, nothing.
+  // What a step adds to the memory; the last one adds nothing.
   const added = memories.map((m, k) => m.map((v, p) => k + 1 < count ? Math.max(0, memories[k + 1][p] - v) : 0));
   return { image, width, height, memories, deltas, added, places: added.map(highest) };
 }
 
-// The number of the highest pixel, -1 where all are 0.
+// The index of the highest pixel, -1 where all are 0.
 function highest(map) {
   let best = -1;
   map.forEach((v, p) => { if (v > (best < 0 ? 0 : map[best])) best = p; });
@@ -118,7 +118,7 @@ class Player {
     const order = ["image", "before", "delta", ...(counting ? ["picked"] : []), "says", "after"];
     this.stage = el("div", { class: "stage" }, ...order.map(panel));
     this.strip = el("div", { class: "strip", role: "group", "aria-label": "All steps" });
-    this.answers = el("div", { class: "scroll" });
+    this.predictions = el("div", { class: "scroll" });
     this.samples = el("div", { class: "samples", role: "group", "aria-label": "Samples, failures first" });
     this.back = el("button", { type: "button", class: "back", title: "left arrow" }, "‹ Back");
     this.next = el("button", { type: "button", class: "next", title: "right arrow" }, "Next ›");
@@ -136,7 +136,7 @@ class Player {
       el("p", { class: "muted" }, el("span", { class: "key", style: "background:var(--seen);margin-left:0" }),
         "memory: seen so far", el("span", { class: "key", style: "background:var(--next)" }), counting
           ? "Δm: all that is left, of which one is picked" : "Δm: the next line"),
-      this.strip, this.answers, task.symbols ? el("p", { class: "muted" }, "Letters: " + task.symbols + ".") : null);
+      this.strip, this.predictions, task.symbols ? el("p", { class: "muted" }, "Letters: " + task.symbols + ".") : null);
     this.element.onkeydown = event => this.key(event);
     this.list();
   }
@@ -162,10 +162,10 @@ class Player {
   }
 
   sampleButton(sample) {
-    const right = sample.answers[0].right;
-    return el("button", { type: "button", "aria-label": `${right ? "right" : "wrong"}, ${sample.length} ${this.task.counted}, test sample ${sample.row}`,
+    const right = sample.predictions[0].right;
+    return el("button", { type: "button", "aria-label": `${right ? "right" : "wrong"}, ${sample.length} ${this.task.unit}, test sample ${sample.row}`,
       title: "test sample " + sample.row }, el("span", { class: right ? "right" : "wrong" }, right ? "✓ " : "✗ "),
-      sample.length + " " + this.task.counted);
+      sample.length + " " + this.task.unit);
   }
 
   async choose(k) {
@@ -179,7 +179,7 @@ class Player {
     this.stage.style.setProperty("--wide", Math.round(Math.max(84, Math.min(176, 400 * ratio))) + "px");
     this.strip.style.setProperty("--thumb", Math.round(Math.max(44, Math.min(72, 150 * ratio))) + "px");
     this.frames();
-    this.answer();
+    this.showPredictions();
     this.slider.max = sample.stops.length - 1;
     this.go(0);
   }
@@ -191,28 +191,28 @@ class Player {
       const over = el("canvas"), delta = el("canvas");
       overlay(this.task, over, loaded, k, 144);
       paint(delta, loaded, loaded.deltas[k], NEXT);
-      const said = token(this.task, sample, k);
-      const frame = el("button", { type: "button", "aria-label": `step ${k}: ${said}` }, el("span", {}, "k = " + k),
-        over, delta, el("span", { class: this.mistaken(k) ? "token wrong" : "token" }, said));
+      const output = token(this.task, sample, k);
+      const frame = el("button", { type: "button", "aria-label": `step ${k}: ${output}` }, el("span", {}, "k = " + k),
+        over, delta, el("span", { class: this.mistaken(k) ? "token wrong" : "token" }, output));
       frame.onclick = () => this.go(k);
       return frame;
     }));
   }
 
-  answer() {
-    const { truth, answers } = this.shown, lines = value => Array.isArray(value) ? value : [value];
-    const head = one => el("th", { scope: "col" }, one.who, el("small", { class: one.right ? "right" : "wrong" },
+  showPredictions() {
+    const { truth, predictions } = this.shown, lines = value => Array.isArray(value) ? value : [value];
+    const head = one => el("th", { scope: "col" }, one.model, el("small", { class: one.right ? "right" : "wrong" },
       one.right ? " ✓ right" : " ✗ " + (one.off ? one.off + " characters off" : "wrong")));
-    const count = Math.max(lines(truth).length, ...answers.map(one => lines(one.answer).length));
+    const count = Math.max(lines(truth).length, ...predictions.map(one => lines(one.prediction).length));
     const cell = (value, k) => el("td", { class: value === lines(truth)[k] ? null : "wrong" },
       value === undefined ? "–" : String(value), value === lines(truth)[k] || value === undefined ? "" : " ✗");
     this.rows = Array.from({ length: count }, (_, k) => el("tr", {},
       el("td", { class: "muted" }, this.task.kind === "reading" ? String(k) : "count"),
-      el("td", {}, String(lines(truth)[k] ?? "–")), ...answers.map(one => cell(lines(one.answer)[k], k))));
-    this.answers.replaceChildren(el("table", { class: "answers", "aria-label": "Answers" }, el("thead", {},
-      el("tr", {}, el("th", { scope: "col" }, this.task.kind === "reading" ? "k" : ""), el("th", { scope: "col" }, "truth"), ...answers.map(head))),
-      el("tbody", {}, ...this.rows)), this.shown.scored_right === answers[0].right ? "" : el("p", { class: "wrong otherwise" },
-      `When the run was scored, among other images, its answer was ${this.shown.scored_right ? "right" : "wrong"}.`));
+      el("td", {}, String(lines(truth)[k] ?? "–")), ...predictions.map(one => cell(lines(one.prediction)[k], k))));
+    this.predictions.replaceChildren(el("table", { class: "predictions", "aria-label": "Predictions" }, el("thead", {},
+      el("tr", {}, el("th", { scope: "col" }, this.task.kind === "reading" ? "k" : ""), el("th", { scope: "col" }, "ground truth"), ...predictions.map(head))),
+      el("tbody", {}, ...this.rows)), this.shown.scored_right === predictions[0].right ? "" : el("p", { class: "wrong otherwise" },
+      `When the run was scored, in a batch with other images, its prediction was ${this.shown.scored_right ? "right" : "wrong"}.`));
   }
 
   go(step) {
@@ -241,23 +241,23 @@ class Player {
     this.element.dataset.shown = this.run + ":" + this.sample + ":" + k;
   }
 
-  // Whether a step said something else than it should have; counting, only when to end.
+  // Whether the output of a step is wrong; in counting, only where the loop ends can be.
   mistaken(k) {
     const { outputs, truth } = this.shown, ended = k >= outputs.length;
     if (this.task.kind === "counting") return ended ? k !== truth : k >= truth;
     return ended ? k !== truth.length : outputs[k] !== truth[k];
   }
 
-  // What stands below the output of step k.
+  // Notes below the output of step k.
   notes(k) { return this.mistaken(k) ? [el("small", {}, "✗ " + this.wanted(k))] : []; }
 
   place(k, last) { return `step ${k} of ${last}, p(end) = ${this.shown.stops[k].toFixed(2)}`; }
 
-  // What step k should have said.
+  // The right output of step k.
   wanted(k) {
     const { truth } = this.shown, count = Array.isArray(truth) ? truth.length : truth;
-    if (k >= count) return "there are " + count;
-    return Array.isArray(truth) ? "it says " + truth[k] : "one of " + count;
+    if (k >= count) return `there are ${count} ${this.task.unit}`;
+    return Array.isArray(truth) ? "ground truth: " + truth[k] : "one of " + count;
   }
 
   play(on) {

@@ -1,4 +1,4 @@
-"""Player: the steps of inductive models at test images, beside what other models answer."""
+"""Player: the steps of inductive models on test images, beside the predictions of others."""
 
 import base64
 from collections.abc import Collection, Sequence
@@ -12,8 +12,8 @@ from torch import Tensor
 
 from benchmark.data.batches import image_batch, make_batch
 from benchmark.data.datasets import DataFolder
+from benchmark.evaluation.evaluate import predict
 from benchmark.evaluation.metrics import Prediction, block_text, edits
-from benchmark.evaluation.scores import predict
 from benchmark.models.contract import InductiveModel, Model
 from benchmark.models.load import load_model
 from benchmark.reading.multi_scale import read_at_scales
@@ -41,7 +41,7 @@ class Playback:
     data: Path
     """Folder of the datasets; a run whose test set it lacks is not played."""
     samples: int = 6
-    """Test images for each inductive run."""
+    """Number of test images for each inductive run."""
     named: Collection[str] = ()
     """Models of third parties whose code may be imported: see `benchmark.models.load`."""
 
@@ -70,7 +70,7 @@ def task_player(
     }
     report(len(entries) - len(inductive))
     if not inductive:
-        absent.append("There is no inductive run to be played.")
+        absent.append("No run of an inductive model can be played.")
         return {"runs": [], "absent": absent}
     dataset = DataFolder(playback.data).open_existing(task, task.test)
     runs = []
@@ -98,7 +98,7 @@ def _load(task: Task, entry: Entry, playback: Playback) -> Model:
     """Return the model of a run whose test set is at hand."""
     folder, data = DataFolder(playback.data), playback.data
     if entry.weights is None:
-        raise UserError("a result without its run's folder, which has the weights")
+        raise UserError("the result is not in its run's folder, which has the weights")
     if not folder.path(task, task.test).exists():
         raise UserError(f"its test set is not in {data}: see --data")
     test = folder.open_existing(task, task.test)
@@ -109,7 +109,7 @@ def _load(task: Task, entry: Entry, playback: Playback) -> Model:
         raise UserError(f"it was scored on another test set than the one in {data}")
     trained, model = load_model(entry.weights, playback.named)
     if config is None or trained.task != task.name or trained.model != config.model:
-        raise UserError("its weights are of another model than its result")
+        raise UserError("its weights belong to another model")
     return model.eval()
 
 
@@ -119,12 +119,12 @@ def _run_json(
     result = run.entry.result
     wrong = {row for row, *_ in result.wrong}
     played = [
-        # A model may answer otherwise when it sees an image alone: then the page says so.
+        # A prediction may differ when a model sees an image alone: then the page says so.
         {**_sample_json(task, run, others, dataset[row], row), "scored_right": row not in wrong}
         for row in pick_rows(result, dataset.lengths, samples)
     ]
     # Sorting is stable: failures stay in their order, and so do successes.
-    played.sort(key=lambda sample: sample["answers"][0]["right"])
+    played.sort(key=lambda sample: sample["predictions"][0]["right"])
     return {"name": run.entry.name, "label": run.entry.label, "samples": played}
 
 
@@ -136,7 +136,7 @@ def _sample_json(
     recording = record_loop(run.model, images, sample.length)
     truth = task.truth(sample)
     with torch.no_grad():
-        answers = [(o.entry.label, predict(task, o.model, [sample], _CPU)[0]) for o in others]
+        predictions = [(o.entry.label, predict(task, o.model, [sample], _CPU)[0]) for o in others]
     own = (run.entry.label, task.prediction(recording.outputs) if read is None else read)
     return {
         "row": row,
@@ -148,7 +148,9 @@ def _sample_json(
         "outputs": recording.outputs,
         "ended": recording.ended,
         "truth": truth,
-        "answers": [_answer_json(who, answer, truth) for who, answer in (own, *answers)],
+        "predictions": [
+            _prediction_json(label, prediction, truth) for label, prediction in (own, *predictions)
+        ],
     }
 
 
@@ -163,28 +165,29 @@ def _model_input(
     return image_batch(best.view.pixels[None]), [*best.texts]
 
 
-def _answer_json(who: str, answer: Prediction, truth: Prediction) -> dict[str, Any]:
-    said, wanted = block_text(answer), block_text(truth)
+def _prediction_json(label: str, prediction: Prediction, truth: Prediction) -> dict[str, Any]:
+    read, wanted = block_text(prediction), block_text(truth)
     return {
-        "who": who,
-        "answer": _shorten(answer, truth),
-        "right": answer == truth,
-        "off": f"{edits(said, wanted)} of {len(wanted)}" if isinstance(answer, list) else "",
+        "model": label,
+        "prediction": _shorten(prediction, truth),
+        "right": prediction == truth,
+        "off": f"{edits(read, wanted)} of {len(wanted)}" if isinstance(prediction, list) else "",
     }
 
 
-def _shorten(answer: Prediction, truth: Prediction) -> Prediction:
-    """An answer that can be shown: models that are not trained may go on for ever."""
-    if not isinstance(answer, list) or not isinstance(truth, list):
-        return answer
+def _shorten(prediction: Prediction, truth: Prediction) -> Prediction:
+    """Return a prediction that can be shown: models that are not trained may never end."""
+    if not isinstance(prediction, list) or not isinstance(truth, list):
+        return prediction
     most = 2 * len(truth) + 4
     wide = 2 * max(map(len, truth), default=0) + 4
-    lines = [line if len(line) <= wide else f"{line[:wide]}…" for line in answer[:most]]
-    return lines if len(answer) <= most else [*lines[:-1], f"… {len(answer) - most + 1} more"]
+    lines = [line if len(line) <= wide else f"{line[:wide]}…" for line in prediction[:most]]
+    more = len(prediction) - most
+    return lines if more <= 0 else [*lines[:-1], f"… {more + 1} more"]
 
 
 def _picture(image: Tensor) -> str:
-    """What the model saw, (C, H, W), 0 to 1."""
+    """Return the URL of the image that a model saw, (C, H, W), 0 to 1."""
     pixels = (image * 255).round().byte().permute(1, 2, 0).numpy()  # (H, W, C)
     return image_url(shrink(pixels if len(image) == 3 else pixels[..., 0], _LONGEST))
 

@@ -18,7 +18,7 @@ _LONGEST = 256
 
 @dataclass
 class Recording:
-    """T steps that found something, and the one at which the loop ended."""
+    """The steps of a loop: T that found something, and the one at which it ended."""
 
     memories: list[Array] = field(default_factory=list)  # m_0 … m_T, each (H, W)
     deltas: list[Array] = field(default_factory=list)  # Δm_0 … Δm_T
@@ -27,17 +27,17 @@ class Recording:
     ended: str = ""  # why, as in `benchmark.evaluation.inductive_loop.Trace`
 
     def watch(self, active: Tensor, memory: Tensor, step: Step) -> None:
-        """What the loop calls before each update; there is one image."""
+        """Record a step of the only image; the loop calls this before each update."""
         self.memories.append(memory[0].cpu().numpy())
         self.deltas.append(step.delta[0].cpu().numpy())
         self.stops.append(round(float(step.stop[0]), 4))
 
 
 def record_loop(model: InductiveModel, image: Tensor, length: int) -> Recording:
-    """Watch a model at an image (1, C, H, W) of so many lines or objects.
+    """Record the steps of a model on an image (1, C, H, W) with `length` lines or objects.
 
-    A model that does not find the end is stopped when it has taken more than twice the steps:
-    nobody wants to leaf through a thousand.
+    A model that does not find the end is stopped after little more than twice as many steps:
+    nobody wants to look at a thousand.
     """
     height, width = image.shape[2:]
     limit = min(2 * length + 4, step_limit(model.kind, height, width))
@@ -49,7 +49,7 @@ def record_loop(model: InductiveModel, image: Tensor, length: int) -> Recording:
 
 
 def map_sheet(recording: Recording) -> Array:
-    """All maps as one grey picture: a row a step, on the left m_k, on the right Δm_k."""
+    """Return all maps as one grey picture: a row for each step, m_k left and Δm_k right."""
     rows = zip(recording.memories, recording.deltas, strict=True)
     return np.concatenate(
         [np.concatenate([_grey(memory), _grey(delta)], axis=1) for memory, delta in rows]
@@ -63,7 +63,7 @@ def _grey(values: Array) -> Array:
 
 
 def shrink(picture: Array, longest: int) -> Array:
-    """A picture with no side longer than that."""
+    """Return a picture none of whose sides is longer than `longest` pixels."""
     height, width = picture.shape[:2]
     scale = longest / max(height, width)
     if scale >= 1:

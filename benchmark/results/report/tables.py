@@ -1,12 +1,15 @@
-"""Tables of the report: scores by length, one row for runs that differ in their seed alone."""
+"""Tables of the report: the leaderboard, and scores by length.
 
-from collections.abc import Sequence
+Runs that differ in their seed alone share a row.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import mean
 from typing import Any, TypeGuard
 
+from benchmark.evaluation.evaluate import Column
 from benchmark.evaluation.metrics import Metric
-from benchmark.evaluation.scores import Column
+from benchmark.results.leaderboard import leaderboard
 from benchmark.results.report.entries import Entry
 from benchmark.results.tables import Row, task_rows
 from benchmark.tasks.task import Task
@@ -30,39 +33,57 @@ def task_tables(task: Task, entries: Sequence[Entry]) -> list[Table]:
     return [table for table in found if table.rows]
 
 
-def table_json(task: Task, table: Table) -> dict[str, Any]:
-    """Return a table as the page takes it."""
-    hues = row_hues(table.rows)
+def leaderboard_json(task: Task, entries: Sequence[Entry]) -> dict[str, Any]:
+    """Return the leaderboard of a task as the page takes it."""
+    board = leaderboard(task, [entry.result for entry in entries])
+    return {
+        "metric": board.metric.name,
+        "unit": board.metric.unit,
+        "lower_is_better": board.metric.lower_is_better,
+        "columns": [{"title": span.title, "role": span.role} for span in board.columns],
+        "rows": [
+            {
+                **_about_row(standing.row),
+                "cells": [
+                    {"value": cell.value, "only": cell.only, "best": board.is_best(standing, k)}
+                    for k, cell in enumerate(standing.cells)
+                ],
+            }
+            for standing in board.standings
+        ],
+    }
+
+
+def table_json(table: Table, hues: Mapping[str, int]) -> dict[str, Any]:
+    """Return the scores by length as the page takes them."""
     return {
         "metric": table.metric.name,
         "unit": table.metric.unit,
         "lower_is_better": table.metric.lower_is_better,
         "lengths": sorted({n for row in table.rows for n in row.figures if _is_length(n)}),
         "rows": [
-            {**_row_json(task, row), "hue": hue} for row, hue in zip(table.rows, hues, strict=True)
+            {**_about_row(row), "figures": _figures(row), "hue": hues[row.label]}
+            for row in table.rows
         ],
     }
 
 
-def _row_json(task: Task, row: Row) -> dict[str, Any]:
-    longest, figures = max(task.train.counts), row.figures
-    seconds = [r.training_seconds for r in row.results if r.training_seconds is not None]
+def _about_row(row: Row) -> dict[str, Any]:
     return {
         "label": row.label,
         "paper": row.is_paper,
         "trial": row.is_trial,
-        "seeds": len(row.results),
+        "seeds": row.seeds,
         "samples": row.samples,
-        "figures": {
-            n: [round(value, 2), row.low.get(n), row.high.get(n)]
-            for n, value in figures.items()
-            if _is_length(n)
-        },
-        "overall": round(row.overall, 2),
-        "trained": _mean([figures[n] for n in figures if n in task.train.counts]),
-        "longer": _mean([v for n, v in figures.items() if _is_length(n) and n > longest]),
-        "parameters": row.results[0].parameters if row.results else None,
-        "minutes": _mean([s / 60 for s in seconds]),
+    }
+
+
+def _figures(row: Row) -> dict[int, list[float | None]]:
+    """Return the score at each length, with the ends of its interval where they are known."""
+    return {
+        n: [round(value, 2), row.low.get(n), row.high.get(n)]
+        for n, value in row.figures.items()
+        if _is_length(n)
     }
 
 
@@ -71,22 +92,23 @@ def _is_length(column: Column) -> TypeGuard[int]:
     return isinstance(column, int)
 
 
-def _mean(values: list[float]) -> float | None:
-    return round(mean(values), 2) if values else None
-
-
-def row_hues(rows: Sequence[Row]) -> list[int]:
-    """Return a hue for each row: a model has the same for all tasks, and so has the paper's row
-    of it."""
-    firsts: dict[str, int] = {}
-    hues: list[int] = []
+def row_hues(tables: Sequence[Table]) -> dict[str, int]:
+    """Return a hue for each label: a model has the same one for all tasks and metrics, and so has
+    the paper's row of it. The page hides lines that are given the last hues."""
+    rows = {row.label: row for table in tables for row in table.rows}
+    taken: set[str] = set()
+    hues: dict[str, int] = {}
     following = len(_HUES)
-    for row in rows:
-        if row.model in _HUES and (row.is_paper or row.model not in firsts):
-            hue = _HUES[row.model]
+    for row in sorted(rows.values(), key=_by_importance):
+        if row.model in _HUES and (row.is_paper or row.model not in taken):
+            hues[row.label] = _HUES[row.model]
         else:
-            hue, following = following, following + 1
+            hues[row.label], following = following, following + 1
         if not row.is_paper:
-            firsts.setdefault(row.model, hue)
-        hues.append(hue)
+            taken.add(row.model)
     return hues
+
+
+def _by_importance(row: Row) -> tuple[bool, bool]:
+    """Return a key to sort by: models that the paper compares first, trials last."""
+    return row.is_trial, not row.is_paper and row.model not in _HUES

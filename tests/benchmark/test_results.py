@@ -1,0 +1,175 @@
+"""Results: old files, labels that tell models apart, and the order of the leaderboard."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmark.evaluation.metrics import Score
+from benchmark.registry import find_task, find_training
+from benchmark.results.leaderboard import Leaderboard, leaderboard
+from benchmark.results.result import Result, read_result
+from benchmark.results.results_page import results_page
+from benchmark.results.tables import read_results, task_rows, task_spans
+from benchmark.training.run_folder import Config
+from commands import ROOT
+
+TOY, TEXT = find_task("toy-shapes"), find_task("text-blocks")
+OLD = Path(__file__).parent / "old_results"
+# Each kind of file that earlier versions wrote, and the same result in today's format.
+SAME = {
+    "run-several-metrics": "models/icdar-blocks-inductive",
+    "run-one-metric": "ablations/coloured-shapes-adadelta",
+    "run-dota-splits": "models/dota-planes-inductive",
+    "eval": "long-sequences/toy-shapes-inductive-100-lines",
+    "ocr": "ocr-baselines/icdar-blocks-rapidocr-on-scenes-with-lexicon",
+}
+
+
+def made(values: dict[int, float], task=TOY, model: str = "inductive", **options) -> Result:
+    """Return a result with these scores by length."""
+    config = Config(task.name, model, "fast", 0, find_training(task, model, "fast"))
+    scores = {n: Score(v, v - 1, v + 1, 10) for n, v in values.items()}
+    facts = {
+        "preset": "fast",
+        "config": config,
+        "changes": (),
+        "scores": {task.metric.name: scores},
+        "test_data": "0" * 64,
+    }
+    return Result(task, model, wrong=(), wrong_total=0, seconds=0.0, **{**facts, **options})
+
+
+def labels_of(board: Leaderboard, trials: bool = True) -> list[str]:
+    return [s.row.label for s in board.standings if trials or not s.row.is_trial]
+
+
+def best_of(board: Leaderboard, column: int) -> list[str]:
+    return [s.row.label for s in board.standings if board.is_best(s, column)]
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_an_old_file_reads_as_the_same_result(name: str) -> None:
+    old = read_result(OLD / f"{name}.json")
+    new = read_result(ROOT / "results" / f"{SAME[name]}.json")
+    assert old.scores == new.scores
+    assert old == new
+
+
+def test_changed_settings_of_old_files_have_names_of_today() -> None:
+    old = read_result(OLD / "run-one-metric.json")
+    assert old.changes == (
+        "steps=500",
+        "optimizer=adadelta",
+        "learning_rate=1.0",
+        "weight_decay=0.0",
+    )
+
+
+def test_where_lower_is_better_the_lowest_comes_first() -> None:
+    assert TOY.metric.lower_is_better and not TEXT.metric.lower_is_better
+    lengths = TOY.test.counts
+    good, bad = made(dict.fromkeys(lengths, 0.01)), made(dict.fromkeys(lengths, 99.0), model="a:B")
+    board = leaderboard(TOY, [bad, good])
+    order = ["paper, inductive", "inductive", "paper, end-to-end", "a:B"]
+    assert labels_of(board) == order
+    assert best_of(board, 1) == ["paper, inductive"]
+
+
+def test_where_higher_is_better_the_highest_comes_first() -> None:
+    lengths = TEXT.test.counts
+    good = made(dict.fromkeys(lengths, 99.0), TEXT)
+    bad = made(dict.fromkeys(lengths, 0.5), TEXT, "a:B")
+    board = leaderboard(TEXT, [bad, good])
+    assert labels_of(board)[0] == "inductive"
+    # The paper has no figures of its end-to-end model beyond four lines: it comes last.
+    assert labels_of(board)[-2:] == ["a:B", "paper, end-to-end"]
+    assert best_of(board, 0) == best_of(board, 1) == best_of(board, 2) == ["inductive"]
+
+
+def test_the_score_at_longer_lengths_decides() -> None:
+    trained = {n: 100.0 if n <= 5 else 10.0 for n in TEXT.test.counts}
+    longer = {n: 50.0 for n in TEXT.test.counts}
+    board = leaderboard(TEXT, [made(trained, TEXT, "a:Short"), made(longer, TEXT, "a:Long")])
+    labels = labels_of(board)
+    assert labels.index("a:Long") < labels.index("a:Short")
+    (cells,) = (s.cells for s in board.standings if s.row.label == "a:Short")
+    assert [cell.value for cell in cells] == [100.0, 10.0, 10.0]
+    assert [span.title for span in board.columns] == ["3–5 lines", "6–10 lines", "10 lines"]
+
+
+def test_a_model_that_was_tested_at_few_lengths_is_not_the_best() -> None:
+    few = made({5: 100.0, 10: 100.0}, TEXT, "a:Few")
+    every = made(dict.fromkeys(TEXT.test.counts, 90.0), TEXT)
+    board = leaderboard(TEXT, [few, every])
+    assert labels_of(board)[0] == "a:Few"
+    assert [cell.only for cell in board.standings[0].cells] == ["5", "10", ""]
+    assert best_of(board, 1) == ["inductive"]
+    assert best_of(board, 2) == ["a:Few"]  # at ten lines both were tested
+
+
+def test_trials_and_other_test_sets_are_no_models_of_the_leaderboard() -> None:
+    lengths = TOY.test.counts
+    own = made(dict.fromkeys(lengths, 5.0))
+    trial = made(dict.fromkeys(lengths, -1.0), changes=("steps=9",))
+    long = made({20: 0.0, 100: 0.0}, test_data="1" * 64)
+    board = leaderboard(TOY, [own, trial, long])
+    assert labels_of(board, trials=False) == ["paper, inductive", "inductive", "paper, end-to-end"]
+    assert labels_of(board)[0] == "inductive (steps=9)"
+    assert best_of(board, 1) == ["paper, inductive"]
+    page = results_page([own, trial, long], {})
+    before, after = page.split("<details>")
+    assert "steps=9" not in before and "inductive (steps=9)" in after
+    assert "inductive, tested on 20, 100 lines" in before
+
+
+def test_seeds_and_samples_are_counted() -> None:
+    lengths = TOY.test.counts
+    first = made(dict.fromkeys(lengths, 2.0))
+    assert first.config is not None
+    second = made(dict.fromkeys(lengths, 4.0), config=replace(first.config, seed=1))
+    (row,) = (r for r in task_rows(TOY, [first, second], TOY.metric) if not r.is_paper)
+    assert (row.seeds, row.samples, row.figures[20]) == (2, 10 * len(lengths), 3.0)
+
+
+def test_labels_are_short_and_tell_models_apart() -> None:
+    config = made({3: 1.0}).config
+    assert config is not None
+    paper = replace(config, preset="paper")
+    alike = [
+        made({3: 1.0}),
+        made({3: 2.0}, changes=("lexicon small",)),
+        made({3: 3.0}, changes=("lexicon large",)),
+        made({3: 4.0}, config=paper, preset="paper"),
+        made({3: 5.0}, config=paper, preset="paper", changes=("steps=9", "beam 4")),
+        made({3: 6.0}, config=replace(config, init="other-run sha256:00")),
+        made({3: 7.0}, config=replace(config, train_data="f" * 64)),
+        made({3: 8.0}, test_data="1" * 64),
+        made({3: 9.0}, test_data="2" * 64),
+        made({100: 1.0}, test_data="3" * 64),
+        made({3: 1.0}, model="ocr", config=None, preset="on blocks"),
+    ]
+    labels = [row.label for row in task_rows(TOY, alike, TOY.metric) if not row.is_paper]
+    assert len(labels) == len(set(labels)) == len(alike)
+    assert "RapidOCR on blocks" in labels and "inductive, paper preset" in labels
+    assert "inductive, paper preset, beam 4 (steps=9)" in labels
+    for detail in ("lexicon small", "lexicon large", "other-run", "ffffffff", "100 lines"):
+        assert sum(detail in label for label in labels) == 1, detail
+    alone = task_rows(TOY, alike[1:2], TOY.metric)
+    assert "inductive, with lexicon" in [row.label for row in alone]
+
+
+def test_stored_results_have_labels_without_jargon() -> None:
+    results = read_results(ROOT / "results")
+    for task in {result.task.name: result.task for result in results}.values():
+        labels = [s.row.label for s in leaderboard(task, results).standings]
+        assert len(labels) == len(set(labels))
+        for jargon in ("seed0", "lexicon_", "sha256", "_"):
+            models = labels_of(leaderboard(task, results), trials=False)
+            assert not any(jargon in label for label in models)
+
+
+def test_every_task_is_summed_up() -> None:
+    assert [span.role for span in task_spans(TOY)] == ["trained", "longer", "longest"]
+    icdar = task_spans(find_task("icdar-blocks"))
+    assert [span.title for span in icdar] == ["1 line", "2 and more lines"]

@@ -1,0 +1,1 @@
+"""Backgrounds: photographs, textures and drawn scenes behind the text."""

@@ -1,0 +1,1 @@
+"""Effects: colour, ink, plates and the camera. None of them moves the text."""

@@ -1,0 +1,1 @@
+"""Typesetting: faces, lines and blocks, and how they come into the image."""

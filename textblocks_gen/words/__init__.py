@@ -1,0 +1,1 @@
+"""Words: where they come from, which of them may be drawn, and how lines spell them."""

@@ -1,4 +1,4 @@
-"""The word-level baselines: words that were found go to the right blocks, and are counted."""
+"""OCR baselines: the words found are assigned to the right blocks, and scored."""
 
 import json
 import math
@@ -39,16 +39,16 @@ boxes = st.tuples(*[st.integers(0, 50)] * 2, *[st.integers(51, 99)] * 2)
 
 
 @given(st.lists(boxes, max_size=6), st.lists(st.lists(boxes, max_size=3), max_size=4))
-def test_a_word_goes_to_one_block_at_most_and_to_the_best(words, blocks) -> None:
+def test_a_word_is_assigned_to_the_best_block_or_to_none(words, blocks) -> None:
     found = associate([Word(*box, str(k)) for k, box in enumerate(words)], blocks)
     assert len(found) == len(blocks)
     places = {word.text: k for k, block in enumerate(found) for word in block}
     assert len(places) == sum(map(len, found))
     for k, box in enumerate(words):
-        shares = [contained_fraction(box, lines) for lines in blocks]
-        assert all(0 <= value <= 1 for value in shares)
+        fractions = [contained_fraction(box, lines) for lines in blocks]
+        assert all(0 <= value <= 1 for value in fractions)
         if str(k) in places:
-            assert shares[places[str(k)]] == max(shares)
+            assert fractions[places[str(k)]] == max(fractions)
 
 
 @given(st.text("ab ", max_size=20))
@@ -59,10 +59,10 @@ def test_a_piece_is_split_at_its_spaces(text: str) -> None:
     assert all(a.x1 < b.x0 for a, b in zip(words, words[1:], strict=False))
 
 
-def turned(lines: list[list[str]], degrees: float) -> list[Piece]:
-    """Pieces of text below and beside each other, 20 pixels high at a pitch of 28, turned."""
-    turn = math.radians(degrees)
-    matrix = np.array([[math.cos(turn), -math.sin(turn)], [math.sin(turn), math.cos(turn)]])
+def rotated(lines: list[list[str]], degrees: float) -> list[Piece]:
+    """Return rotated pieces of text, 20 pixels high, in lines 28 pixels apart."""
+    angle = math.radians(degrees)
+    matrix = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
     pieces = []
     for row, texts in enumerate(lines):
         x, y = 0, 28 * row
@@ -82,7 +82,7 @@ def turned(lines: list[list[str]], degrees: float) -> list[Piece]:
     st.randoms(),
 )
 def test_pieces_become_lines_however_they_are_tilted(lines, degrees, shuffled) -> None:
-    pieces = turned(lines, degrees)
+    pieces = rotated(lines, degrees)
     shuffled.shuffle(pieces)
     assert piece_lines(pieces) == [" ".join(line) for line in lines]
 
@@ -90,7 +90,7 @@ def test_pieces_become_lines_however_they_are_tilted(lines, degrees, shuffled) -
 HEAD = "level page_num block_num par_num line_num word_num left top width height conf text"
 
 
-def test_the_table_of_tesseract() -> None:
+def test_tesseract_s_tsv_output_is_parsed() -> None:
     rows = [
         ["1", "1", "0", "0", "0", "0", "0", "0", "99", "50", "-1", ""],
         ["5", "1", "1", "1", "1", "1", "10", "20", "30", "9", "91.5", '"Mind'],
@@ -113,7 +113,7 @@ def test_the_nearest_word_of_a_lexicon() -> None:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Scenes, and the blocks that are cut from them."""
+    """Write scenes, and the blocks that are cut from them."""
     make_tree(tmp_path / "data" / "icdar2013", scenes=6)
     grouped = icdar_blocks.group_split(tmp_path / "data" / "icdar2013", "test")
     plan = icdar_blocks.plan_dataset(grouped)
@@ -127,7 +127,7 @@ def piece(word: Word) -> Piece:
 
 
 def true_words(data: Path) -> Engine:
-    """An engine that knows the truth of the scenes."""
+    """Return an engine that reads the ground truth of the scenes."""
     grouped = icdar_blocks.group_split(data / "icdar2013", "test")
     paths = {path.name: path for path in (data / "icdar2013").rglob("*.jpg")}
     words = {
@@ -142,7 +142,7 @@ def evaluate(name: str, place: str | None, task, data: Path, decoding=None, coun
     return ocr.score_ocr(name, place, task, test, decoding or Decoding(), quiet=True)
 
 
-def test_whoever_reads_all_words_of_the_scenes_is_right(data: Path, monkeypatch) -> None:
+def test_an_engine_that_reads_all_words_scores_100(data: Path, monkeypatch) -> None:
     samples = list(open_dataset(data / "icdar-blocks-test.h5"))
     for sample in samples:
         assert len(scene_lines(sample)) == sample.length
@@ -156,9 +156,9 @@ def test_whoever_reads_all_words_of_the_scenes_is_right(data: Path, monkeypatch)
     assert json.dumps(result.to_json())
 
 
-def test_what_a_baseline_cannot_do_is_said(data: Path, monkeypatch) -> None:
+def test_a_baseline_refuses_what_it_cannot_do(data: Path, monkeypatch) -> None:
     monkeypatch.setitem(ENGINES, "truth", lambda: true_words(data))
-    with pytest.raises(UserError, match="icdar-blocks or text-blocks, not on toy-shapes"):
+    with pytest.raises(UserError, match="icdar-blocks or text-blocks, not for toy-shapes"):
         evaluate("truth", None, find_task("toy-shapes"), data)
     with pytest.raises(UserError, match="text-blocks has no scenes"):
         evaluate("truth", "scenes", find_task("text-blocks"), data)
@@ -215,7 +215,7 @@ def test_words_become_lines() -> None:
 
 
 def sign(*lines: str) -> np.ndarray:
-    """A picture with lines of dark text on white, (H, W, 3) RGB."""
+    """Draw lines of dark text on white, (H, W, 3) RGB."""
     # Square: RapidOCR enlarges the shorter side, so a strip would take ten times as long.
     image = np.full((400, 400, 3), 255, np.uint8)
     for k, line in enumerate(lines):
@@ -244,7 +244,7 @@ def test_an_engine_reads_a_sign(name: str) -> None:
     assert engine.versions
 
 
-def test_a_tesseract_on_the_path_does_where_the_package_is_missing(
+def test_a_tesseract_on_the_path_is_used_if_the_package_is_missing(
     tmp_path: Path, monkeypatch
 ) -> None:
     started("tesseract")
@@ -261,7 +261,7 @@ def test_a_tesseract_on_the_path_does_where_the_package_is_missing(
 
 
 @pytest.mark.parametrize("name", ["ocr", "tesseract"])
-def test_without_the_extra_one_line_says_what_to_install(name: str, monkeypatch) -> None:
+def test_without_the_extra_the_message_tells_what_to_install(name: str, monkeypatch) -> None:
     for module in ("engines", "recogniser"):
         monkeypatch.setattr(f"benchmark.baselines.{module}.find_spec", lambda name: None)
     monkeypatch.setenv("PATH", "")
@@ -271,7 +271,7 @@ def test_without_the_extra_one_line_says_what_to_install(name: str, monkeypatch)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["eval"], "give RUN|WEIGHTS or --model"),
         (["eval", "weights", "--model", "ocr"], "give either"),
@@ -280,9 +280,9 @@ def test_without_the_extra_one_line_says_what_to_install(name: str, monkeypatch)
         (["eval", "--model", "ocr", "--data", "empty"], "ICDAR_ROOT"),
     ],
 )
-def test_bad_input_is_one_line(run, tmp_path: Path, arguments: list[str], says: str) -> None:
+def test_bad_input_is_one_line(run, tmp_path: Path, arguments: list[str], message: str) -> None:
     (tmp_path / "empty").mkdir()
-    assert_one_line(run("ivl-bench", *arguments, ICDAR_ROOT="", IVL_DATA=""), 2, says)
+    assert_one_line(run("ivl-bench", *arguments, ICDAR_ROOT="", IVL_DATA=""), 2, message)
 
 
 @pytest.mark.slow

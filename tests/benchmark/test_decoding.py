@@ -1,4 +1,4 @@
-"""Decoding: the likeliest text is found, and a lexicon's words are all that is said."""
+"""Decoding: beam search finds the most probable text, and only words of the lexicon."""
 
 import itertools
 import logging
@@ -24,7 +24,7 @@ LETTERS = " ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 @st.composite
 def log_probabilities(draw, symbols: int, longest: int = 5) -> torch.Tensor:
-    """(1, L, 1 + symbols) of a few frames."""
+    """Draw log-probabilities of a few frames, (1, L, 1 + symbols)."""
     frames, seed = draw(st.integers(1, longest)), draw(st.integers(0, 2**32 - 1))
     peaked = draw(st.sampled_from([0.3, 1.0, 4.0]))
     logits = np.random.default_rng(seed).normal(0, peaked, (1, frames, 1 + symbols))
@@ -32,7 +32,7 @@ def log_probabilities(draw, symbols: int, longest: int = 5) -> torch.Tensor:
 
 
 def enumerate_texts(scores: torch.Tensor, alphabet: str) -> dict[str, float]:
-    """The probability of every text: the sum over all paths that spell it."""
+    """Return the probability of every text, the sum over all its alignments."""
     found: dict[str, float] = defaultdict(float)
     frames = scores[0].exp().tolist()
     for path in itertools.product(range(1 + len(alphabet)), repeat=len(frames)):
@@ -48,7 +48,7 @@ def likeliest(texts: dict[str, float], allowed) -> float:
 
 @settings(max_examples=50)
 @given(log_probabilities(symbols=3))
-def test_a_beam_that_keeps_all_finds_the_likeliest_text(scores: torch.Tensor) -> None:
+def test_a_wide_beam_finds_the_most_probable_text(scores: torch.Tensor) -> None:
     texts = enumerate_texts(scores, "ab ")
     [found] = beam_texts(scores, "ab ", any_text("ab "), width=400)
     assert texts[found] == pytest.approx(likeliest(texts, lambda text: True))
@@ -58,7 +58,7 @@ def test_a_beam_that_keeps_all_finds_the_likeliest_text(scores: torch.Tensor) ->
     log_probabilities(symbols=3),
     st.lists(st.text("ab", min_size=1, max_size=4), min_size=1, max_size=4),
 )
-def test_with_a_lexicon_it_finds_the_likeliest_line_of_its_words(scores, words) -> None:
+def test_with_a_lexicon_it_finds_the_most_probable_line_of_its_words(scores, words) -> None:
     texts = enumerate_texts(scores, "ab ")
     [found] = beam_texts(scores, "ab ", lines_of_words(words, "ab "), width=400)
 
@@ -71,7 +71,7 @@ def test_with_a_lexicon_it_finds_the_likeliest_line_of_its_words(scores, words) 
 
 @settings(max_examples=25)
 @given(log_probabilities(symbols=len(LETTERS), longest=40), st.sampled_from([1, 4, 32]))
-def test_whatever_the_model_says_only_words_come_out(default_trie, scores, width: int) -> None:
+def test_with_a_lexicon_only_its_words_are_predicted(default_trie, scores, width: int) -> None:
     trie, forms = default_trie
     [found] = beam_texts(scores, LETTERS, trie, width)
     assert found == "" or forms.issuperset(found.split(" "))
@@ -83,31 +83,31 @@ def default_trie():
     return lexicon_trie(words, LETTERS, "default"), set(in_three_cases(words))
 
 
-def spelt(text: str, alphabet: str = LETTERS, sure: float = 8.0) -> torch.Tensor:
-    """Log-probabilities, (1, L, V), of a model that is nearly sure of a text."""
+def spelt(text: str, alphabet: str = LETTERS, logit: float = 8.0) -> torch.Tensor:
+    """Return log-probabilities, (1, L, V), of a model with high confidence in a text."""
     frames = [f for c in text for f in (alphabet.index(c) + 1, alphabet.index(c) + 1, 0)]
-    return (torch.eye(1 + len(alphabet))[frames][None] * sure).log_softmax(2)
+    return (torch.eye(1 + len(alphabet))[frames][None] * logit).log_softmax(2)
 
 
 @given(st.lists(st.text("abX", min_size=1, max_size=8), max_size=4).map(" ".join))
-def test_where_a_model_is_sure_greedy_and_beam_agree(text: str) -> None:
+def test_greedy_and_beam_search_agree_at_high_confidence(text: str) -> None:
     scores = spelt(text) if text else torch.eye(1 + len(LETTERS))[[0]][None].log_softmax(2)
     assert greedy_texts(scores, LETTERS) == [text]
     assert beam_texts(scores, LETTERS, any_text(LETTERS), 8) == [text]
 
 
-def test_words_keep_their_case_and_misread_ones_are_put_right(default_trie) -> None:
+def test_words_keep_their_case_and_misread_ones_are_corrected(default_trie) -> None:
     trie, _ = default_trie
     for text in ("reading whole lines", "READING WHOLE LINES", "Reading Whole Lines", "McKay"):
         assert beam_texts(spelt(text), LETTERS, trie) == [text]
     assert beam_texts(spelt("RAVAGFD occasiqnal"), LETTERS, trie) == ["RAVAGED occasional"]
 
 
-def test_a_symbol_costs_no_more_in_a_large_lexicon(default_trie) -> None:
+def test_the_cost_of_a_step_does_not_grow_with_the_lexicon(default_trie) -> None:
     large, _ = default_trie
     small = lexicon_trie(load_lexicon().words[::90], LETTERS, "small")
     assert len(large.final) > 30 * len(small.final)
-    # No state has more edges than there are symbols: all that a step looks at.
+    # A step visits the edges of its states, which are never more than there are symbols.
     assert np.diff(large.first).max() <= len(LETTERS)
     scores = torch.randn(2, 250, 1 + len(LETTERS), generator=torch.manual_seed(0)).log_softmax(2)
 
@@ -129,7 +129,7 @@ def test_lines_without_spaces_and_empty_batches() -> None:
     assert beam_texts(torch.zeros(1, 0, 3), "ab", trie) == [""]
 
 
-def test_words_that_cannot_be_written_are_left_out(
+def test_words_with_unknown_characters_are_left_out(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "words.txt"
@@ -144,7 +144,7 @@ def test_words_that_cannot_be_written_are_left_out(
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"\x00\x01\x02", b"\xff\xfe", b"two words\n"])
-def test_what_is_no_lexicon_is_one_clear_line(tmp_path: Path, content: bytes) -> None:
+def test_a_bad_lexicon_is_one_clear_line(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "words.txt"
     path.write_bytes(content)
     with pytest.raises(UserError, match=r"words\.txt"):
@@ -155,7 +155,7 @@ def test_what_is_no_lexicon_is_one_clear_line(tmp_path: Path, content: bytes) ->
         make_decoder(LETTERS, beam=0)
 
 
-def test_a_reader_s_decoder_can_be_replaced() -> None:
+def test_the_decoder_of_a_reader_can_be_replaced() -> None:
     torch.manual_seed(0)
     model = LineReader(1, "ab ", finder=8, step=8, reader=[8] * 5, hidden=8).eval()
     images = torch.rand(2, 1, 64, 96)

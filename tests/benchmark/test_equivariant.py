@@ -1,4 +1,4 @@
-"""Layers that see in eight ways: what is found in a turned image is what is found, turned."""
+"""Equivariant layers: the features of a transformed image are the transformed features."""
 
 import pytest
 import torch
@@ -21,17 +21,17 @@ symmetries = pytest.mark.parametrize("symmetry", SYMMETRIES, ids=str)
 
 
 def randomised(*layers: torch.nn.Module) -> torch.nn.Module:
-    """In a row, none of them an identity by chance of its first weights."""
+    """Chain layers, with random weights, so that none of them is the identity."""
     torch.manual_seed(0)
-    row = torch.nn.Sequential(*layers).eval().double()
-    for parameter in row.parameters():
+    chain = torch.nn.Sequential(*layers).eval().double()
+    for parameter in chain.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
-    return row
+    return chain
 
 
 @symmetries
 @pytest.mark.parametrize("stride", [1, 2])
-def test_a_turned_image_gives_turned_maps(symmetry, stride: int) -> None:
+def test_layers_are_equivariant(symmetry, stride: int) -> None:
     kernel = 4 if stride == 2 else 3
     layers = randomised(
         EquivariantConv(PLAIN, 3, 2, 6, 2, bias=True),
@@ -51,7 +51,7 @@ def test_a_turned_image_gives_turned_maps(symmetry, stride: int) -> None:
 
 
 @symmetries
-def test_folded_pixels_are_turned_into_each_other(symmetry) -> None:
+def test_folded_pixels_are_permuted_by_a_symmetry(symmetry) -> None:
     layers = randomised(
         EquivariantConv(FOLDED, 1, 3, 3), EquivariantConv(EQUIVARIANT, 3, 1, 3), Fold()
     )
@@ -63,28 +63,27 @@ def test_folded_pixels_are_turned_into_each_other(symmetry) -> None:
     assert torch.allclose(seen(transform(memory, symmetry)), transform(seen(memory), symmetry))
 
 
-def test_a_filter_is_learnt_once_for_all_ways() -> None:
+def test_a_filter_has_one_weight_for_all_symmetries() -> None:
     layer, plain = EquivariantConv(EQUIVARIANT, 6, 6, 3), torch.nn.Conv2d(48, 48, 3, padding=1)
     assert layer.weight.numel() * len(SYMMETRIES) == plain.weight.numel()
     assert layer(torch.rand(1, 48, 9, 9)).shape == plain(torch.rand(1, 48, 9, 9)).shape
 
 
-def test_statistics_of_training_are_the_same_in_all_ways() -> None:
+def test_running_statistics_are_the_same_for_all_symmetries() -> None:
     torch.manual_seed(0)
     norm = EquivariantNorm(2).train()
     maps = 3 + 2 * torch.randn(8, 2 * len(SYMMETRIES), 16, 16)
     for _ in range(60):
-        normal = norm(maps).detach()
-    assert float(normal.mean()) == pytest.approx(0, abs=1e-3)
-    assert float(normal.std()) == pytest.approx(1, abs=1e-3)
+        normalised = norm(maps).detach()
+    assert float(normalised.mean()) == pytest.approx(0, abs=1e-3)
+    assert float(normalised.std()) == pytest.approx(1, abs=1e-3)
     assert norm.mean.tolist() == pytest.approx([3, 3], abs=0.1)
     assert norm.variance.tolist() == pytest.approx([4, 4], abs=0.2)
-    assert torch.allclose(norm.eval()(maps), normal, atol=0.15)
+    assert torch.allclose(norm.eval()(maps), normalised, atol=0.15)
 
 
-def test_fields_alone_do_not_know_the_light_of_their_image() -> None:
-    """However bright and rich in contrast it is, and whatever else is in the batch or was seen in
-    training; all other fields keep both."""
+def test_instance_fields_do_not_depend_on_brightness_and_contrast() -> None:
+    """Nor on the batch or on running statistics; all other fields keep brightness and contrast."""
     torch.manual_seed(0)
     norm = EquivariantNorm(3, instance_fields=1).train()
     for _ in range(5):
@@ -98,9 +97,9 @@ def test_fields_alone_do_not_know_the_light_of_their_image() -> None:
     assert torch.allclose(norm(maps), norm(torch.cat([maps, 9 * maps]))[:1], atol=1e-5)
 
 
-def test_fields_alone_need_no_statistics_of_training() -> None:
+def test_instance_fields_have_no_running_statistics() -> None:
     assert EquivariantNorm(3, instance_fields=1).mean.shape == (2,)
-    # In training as in use: nothing of theirs depends on the mode.
+    # They are the same in training and in evaluation mode.
     norm, maps = EquivariantNorm(2, instance_fields=1), torch.randn(4, 2 * len(SYMMETRIES), 8, 8)
     trained, used = (
         norm.train(mode)(maps).view(4, len(SYMMETRIES), 2, 8, 8) for mode in (True, False)

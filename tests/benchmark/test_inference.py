@@ -1,4 +1,4 @@
-"""The inductive loop: it ends when it should, for every image on its own."""
+"""The inductive loop ends for each image on its own; memories and targets of training steps."""
 
 from typing import ClassVar
 
@@ -18,8 +18,7 @@ from ivl_shards.format.memory import peaks
 
 
 class Rows(InductiveModel):
-    """Reads an image row by row, as long as its pixels are not 0: what a loop is to do is plain
-    from the image."""
+    """Reads an image row by row while its pixels are not 0: the expected steps are known."""
 
     kind: ClassVar = "reading"
     asked: int = 0
@@ -45,7 +44,7 @@ class Rows(InductiveModel):
 
 
 class Endless(Rows):
-    """Never says that nothing is left."""
+    """Never predicts that nothing is left."""
 
     def step(self, encoded: Tensor, memory: Tensor) -> Step:
         step = super().step(encoded, memory)
@@ -53,7 +52,7 @@ class Endless(Rows):
 
 
 class Restless(Endless):
-    """And always changes the memory a little."""
+    """Never stops, and always changes the memory a little."""
 
     def update(self, memory: Tensor, delta: Tensor) -> Tensor:
         return 1 - memory
@@ -82,13 +81,13 @@ def test_a_model_that_does_not_stop_is_stopped() -> None:
     assert lost.ended == "limit" and len(lost.outputs) == 7
 
 
-def test_the_limit_is_above_all_that_an_image_can_hold() -> None:
-    # 100 lines of toy shapes are 2,424 pixels high, 50 shapes stand on 512×512.
+def test_the_limit_is_above_what_an_image_can_hold() -> None:
+    # 100 lines of toy shapes are 2,424 pixels high; 50 shapes fit into 512×512.
     assert step_limit("reading", 2424, 128) > 3 * 100
     assert step_limit("counting", 512, 512) > 50 * 50
 
 
-def test_the_loop_can_be_watched() -> None:
+def test_a_watcher_is_called_at_every_step() -> None:
     seen = []
     run_loop(Rows(), rows(1, 2), watch=lambda who, memory, step: seen.append((who, memory)))
     assert [who.tolist() for who, _ in seen] == [[0, 1], [0, 1], [1]]
@@ -103,7 +102,7 @@ def test_peaks_are_those_of_the_datasets() -> None:
     np.testing.assert_allclose(drawn[0].numpy(), peaks(centres, 2.5, (24, 32)), atol=1e-5)
 
 
-def test_the_strongest_peak_is_found_to_a_fraction_of_a_pixel() -> None:
+def test_the_strongest_peak_is_found_with_subpixel_accuracy() -> None:
     centres = torch.tensor([[[9.3, 5.8], [20.0, 20.0]]])
     maps = draw_peaks(centres, torch.tensor([[1.0, 0.6]]), torch.tensor([2.5]), (32, 32))
     peak = strongest_peak(maps)
@@ -125,7 +124,7 @@ def test_a_counter_adds_one_peak_a_step() -> None:
     memory = model.update(torch.zeros(1, 40, 40), delta)
     assert float(memory[0, 30, 30]) > 0.9 and float(memory[0, 10, 10]) < 0.01
     assert strongest_peak(memory).centre[0].tolist() == pytest.approx([30, 30], abs=0.1)
-    # What is counted is not counted again: the loop ends where nothing changes.
+    # An object is not counted twice: the loop ends when the memory does not change.
     assert torch.equal(model.update(memory, delta), memory)
 
 
@@ -142,7 +141,7 @@ def test_counting_steps_are_all_steps_in_random_order() -> None:
     assert given.steps.sample.tolist() == [0, 0, 0, 1, 1, 1, 1]
     assert given.steps.time.tolist() == [0, 1, 2, 0, 1, 2, 3]
     assert given.steps.last.tolist() == [False, False, True, False, False, False, True]
-    # What is in the memory and what remains are all objects, each once.
+    # The memory and the target together have each object once.
     both = given.memory + given.target
     assert both.amax() < 1.1
     for k, count in enumerate([2, 2, 2, 3, 3, 3, 3]):
@@ -152,8 +151,8 @@ def test_counting_steps_are_all_steps_in_random_order() -> None:
     assert given.steps.mean(torch.arange(7.0), 2).tolist() == [1.0, 4.5]
 
 
-def test_what_was_counted_lies_off_by_a_share_of_its_size() -> None:
-    """A small object by no more than the jitter, a large one by as much more as it is larger."""
+def test_the_jitter_of_the_memory_grows_with_the_size_of_objects() -> None:
+    """Small objects are moved by no more than the jitter."""
     off = []
     for seed in range(100):
         batch = CountingBatch(

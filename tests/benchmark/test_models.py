@@ -1,4 +1,4 @@
-"""Models: their layers are those of the paper's appendix, and they run on any size."""
+"""Models: the layers are those of the paper's appendix, and images may have any size."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def parameters(module: torch.nn.Module) -> int:
     return sum(p.numel() for p in module.parameters())
 
 
-def test_the_toy_encoder_is_the_appendix_s() -> None:
+def test_the_toy_encoder_is_that_of_the_appendix() -> None:
     encoder = toy_encoder(2)
     convolutions = [layer for layer in encoder if isinstance(layer, torch.nn.Conv2d)]
     assert [layer.out_channels for layer in convolutions] == [16, 16, 16, 16, 32, 32]
@@ -27,7 +27,7 @@ def test_the_toy_encoder_is_the_appendix_s() -> None:
     assert encoder(torch.zeros(1, 2, 96, 128)).shape == (1, 32, 24, 32)
 
 
-def test_the_reader_s_decoder_is_the_appendix_s() -> None:
+def test_the_decoder_of_the_reader_is_that_of_the_appendix() -> None:
     model = PaperReader(1, "stcSTC")
     assert model.decoder.cell.hidden_size == 128
     assert model.decoder.query.out_features == model.decoder.key.out_features == 128
@@ -36,18 +36,19 @@ def test_the_reader_s_decoder_is_the_appendix_s() -> None:
     assert len(model.tokens) == 6 + 2  # the end of a line and of the block
 
 
-def test_the_counting_encoder_is_the_appendix_s() -> None:
+def test_the_counting_encoder_is_that_of_the_appendix() -> None:
     encoder = counting_encoder(4)
     assert [unit.conv1.dilation[0] for unit in encoder] == [1, 1, 2, 2, 4, 4]
     assert {unit.conv2.kernel_size for unit in encoder} == {(5, 5)}
-    # A unit: two normalisations, two convolutions 5×5 of 32 filters; the first widens.
+    # A unit has two normalisations and two convolutions 5×5 of 32 filters; the first one also has
+    # a shortcut.
     unit = 2 * 2 * 32 + 2 * 32 * 32 * 25
     first = 2 * 4 + 2 * 32 + (4 + 32) * 32 * 25 + 4 * 32
     assert parameters(encoder) == first + 5 * unit
     assert encoder(torch.zeros(1, 4, 40, 40)).shape == (1, 32, 40, 40)
 
 
-def test_the_counter_s_head_is_the_paper_s() -> None:
+def test_the_head_of_the_counter_is_that_of_the_paper() -> None:
     model = PaperCounter(3)
     assert parameters(model.delta) == 33
     delta = torch.zeros(2, 8, 8)
@@ -58,22 +59,22 @@ def test_the_counter_s_head_is_the_paper_s() -> None:
 
 
 @pytest.mark.parametrize("model", [PaperCounter(3), PaperReader(1, "ab")])
-def test_weights_begin_as_the_paper_says(model: Model) -> None:
+def test_weights_are_initialised_as_in_the_paper(model: Model) -> None:
     drawn = [p for n, p in model.named_parameters() if "norm" not in n]
-    together = torch.cat([p.detach().flatten() for p in drawn])
-    assert float(together.std()) == pytest.approx(0.01, rel=0.02)
-    assert float(together.mean()) == pytest.approx(0, abs=2e-4)
+    weights = torch.cat([p.detach().flatten() for p in drawn])
+    assert float(weights.std()) == pytest.approx(0.01, rel=0.02)
+    assert float(weights.mean()) == pytest.approx(0, abs=2e-4)
 
 
 @pytest.mark.parametrize("preset", ["fast", "paper"])
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
-def test_every_model_learns_and_answers(task, name: str, preset: str) -> None:
-    """A loss for each sample, gradients for each weight, an answer for each image."""
+def test_every_model_trains_and_predicts(task, name: str, preset: str) -> None:
+    """A loss for each sample, gradients for each weight, a prediction for each image."""
     torch.manual_seed(0)
     options = find_training(task, name, preset).model
     if preset == "paper" and task.kind == "reading" and task.photographs:
-        options = {**options, "shrink": 16}  # the whole is tested with the layers of its list
+        options = {**options, "shrink": 16}  # test_text_models tests the full size
     model = build_model(name, task, preset, options)
     rngs = [np.random.default_rng(k) for k in range(2)]
     images, lengths = torch.rand(2, task.channels, 72, 64), torch.tensor([1, 2])
@@ -96,12 +97,12 @@ def test_every_model_learns_and_answers(task, name: str, preset: str) -> None:
     losses.mean().backward()
     assert [n for n, p in model.named_parameters() if p.grad is None] == []
     if name == "inductive":
-        answers = model.eval().predict(images)
-        assert len(answers) == 2
-        assert isinstance(answers[0], int if task.kind == "counting" else list)
+        predictions = model.eval().predict(images)
+        assert len(predictions) == 2
+        assert isinstance(predictions[0], int if task.kind == "counting" else list)
 
 
-def test_a_fast_step_costs_little_beside_encoding() -> None:
+def test_a_fast_step_is_cheap_compared_with_encoding() -> None:
     from torch.utils.flop_counter import FlopCounterMode
 
     model, image = FastCounter(3).eval(), torch.zeros(1, 3, 128, 128)
@@ -109,13 +110,13 @@ def test_a_fast_step_costs_little_beside_encoding() -> None:
         encoded = model.encode(image)
     with FlopCounterMode(display=False) as stepping:
         model.step(encoded, torch.zeros(1, 128, 128))
-    again = 11 * (encoding.get_total_flops() + stepping.get_total_flops())
-    once = encoding.get_total_flops() + 11 * stepping.get_total_flops()
-    assert again > 4 * once  # ten objects are eleven steps
+    encoded_each_step = 11 * (encoding.get_total_flops() + stepping.get_total_flops())
+    encoded_once = encoding.get_total_flops() + 11 * stepping.get_total_flops()
+    assert encoded_each_step > 4 * encoded_once  # ten objects are eleven steps
 
 
-def test_a_counter_sees_the_same_wherever_else_there_is_more() -> None:
-    """Nothing far away may change what is seen here, or longer sequences would be other ones."""
+def test_the_features_of_a_counter_do_not_depend_on_what_is_far_away() -> None:
+    """Otherwise longer sequences would have other features than those of training."""
     torch.manual_seed(0)
     model = FastCounter(3).eval()
     for unit in model.encoder.units:
@@ -124,10 +125,10 @@ def test_a_counter_sees_the_same_wherever_else_there_is_more() -> None:
     large = torch.rand(1, 3, 512, 512)
     large[..., :128, :128] = small
     with torch.no_grad():
-        here = model.encode(small)[..., :4, :4]
-        there = model.encode(large)[..., :4, :4]
-    assert torch.allclose(here, there, atol=1e-4)
+        alone = model.encode(small)[..., :4, :4]
+        within = model.encode(large)[..., :4, :4]
+    assert torch.allclose(alone, within, atol=1e-4)
 
 
-def test_find_task_names_them_all() -> None:
+def test_a_task_is_found_by_its_name() -> None:
     assert find_task("toy-shapes").alphabet == "stcSTC"

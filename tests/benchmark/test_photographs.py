@@ -84,12 +84,12 @@ def test_lines_found_on_the_canvas_are_read_where_they_are_in_the_picture() -> N
         # The canvas has a third of the picture's resolution.
         assert np.abs(line.quad - truth).max() <= 4
         assert abs(int(line.text.split()[0]) - (y1 - y0)) <= 6
-    assert reading.steps[-1].stop, "the step that says that nothing is left is kept"
+    assert reading.steps[-1].stop, "the last step, which finds nothing, is kept"
 
 
-def test_of_lines_found_in_several_sizes_the_most_confident_is_kept() -> None:
+def test_of_lines_found_at_several_scales_the_most_confident_is_kept() -> None:
     class Shy(Ruler):
-        """Confident only in what it found in the second size."""
+        """Confident only in what it found at the second scale."""
 
         def read_lines(self, picture: np.ndarray, band: Band) -> list[tuple[str, float]]:
             half = len(band.left) // 2
@@ -99,11 +99,11 @@ def test_of_lines_found_in_several_sizes_the_most_confident_is_kept() -> None:
     picture = bars((100, 100, 1300, 200), (100, 500, 700, 600))
     assert read_at_scales(Shy(), picture, CANVAS, (1.0, 0.5)).texts == ["far", "far"]
     merged = read_at_scales(Ruler(), picture, CANVAS, (1.0, 0.5))
-    assert len(merged.lines) == 2, "a line that both sizes show is there once"
+    assert len(merged.lines) == 2, "a line found at both scales is kept once"
     assert [line.quad[0, 1] for line in merged.lines] == sorted(q.quad[0, 1] for q in merged.lines)
 
 
-def test_a_line_that_one_size_alone_shows_is_kept() -> None:
+def test_a_line_that_is_found_at_one_scale_only_is_kept() -> None:
     top, bottom = (np.array([[0, y], [9, y], [9, y + 4], [0, y + 4]], float) for y in (0, 50))
     empty = np.zeros((2, 2))
 
@@ -122,17 +122,18 @@ def test_a_picture_without_text_has_no_lines() -> None:
     assert reading.lines == [] and reading.texts == []
 
 
-def test_small_pictures_are_not_enlarged_without_end() -> None:
+def test_small_pictures_are_enlarged_four_times_at_most() -> None:
     view = letterbox_at_scale(np.zeros((10, 20, 3), np.uint8), CANVAS, 1.0)
     assert max(view.scale) <= 4
     assert view.pixels.shape == (*CANVAS, 3)
 
 
 @pytest.mark.parametrize("degrees", [0, 7, -20])
-def test_a_line_is_laid_straight(degrees: float) -> None:
-    """Left half red, right half green, wherever and however tilted the line lies."""
-    turn = np.radians(degrees)
-    along, down = np.array([np.cos(turn), np.sin(turn)]), np.array([-np.sin(turn), np.cos(turn)])
+def test_a_line_is_rectified(degrees: float) -> None:
+    """Left half red, right half green, however tilted the line is."""
+    angle = np.radians(degrees)
+    along = np.array([np.cos(angle), np.sin(angle)])
+    down = np.array([-np.sin(angle), np.cos(angle)])
     centre, half, height = np.array([300.0, 200.0]), 150.0, 40.0
     corners = [
         centre + x * half * along + y * height / 2 * down
@@ -153,13 +154,13 @@ def test_a_line_is_laid_straight(degrees: float) -> None:
     assert (inner[:, columns * 5 // 8 : columns * 7 // 8, 1] > 250).all()
 
 
-def test_a_line_without_extent_has_no_pixels() -> None:
+def test_a_line_without_area_has_no_pixels() -> None:
     assert cut_line(np.zeros((9, 9, 3), np.uint8), np.full((4, 2), 3.0)).size == 0
 
 
 @pytest.mark.parametrize("factor", [2, 4, 6])
 def test_tall_lines_are_averaged_not_sampled(factor: int) -> None:
-    """A strip of an enlarged image with fine noise is that of the small one."""
+    """A strip of an enlarged image with fine noise is close to that of the small image."""
     rng = np.random.default_rng(0)
     small = cv2.GaussianBlur(rng.random((60, 400), np.float32), (0, 0), 1.5)
     large = cv2.resize(small, None, fx=factor, fy=factor, interpolation=cv2.INTER_CUBIC)
@@ -190,23 +191,23 @@ def test_strips_of_lines_of_all_heights_keep_their_order() -> None:
         torch.testing.assert_close(together.pixels[k, :, :, :used], alone.pixels[0, :, :, :used])
 
 
-def test_the_pyramid_finder_sees_the_whole_canvas_and_the_memory() -> None:
+def test_the_pyramid_finder_depends_on_the_whole_canvas_and_the_memory() -> None:
     torch.manual_seed(0)
     finder = PyramidFinder(1, ((2, 2), (2, 2), (1, 2)), 8, 8).eval().double()
     image = torch.rand(1, 1, 320, 448, dtype=torch.float64)
-    seen = finder.look(image)
-    logits, stop = finder(seen, torch.zeros(1, 320, 448))
+    features = finder.look(image)
+    logits, stop = finder(features, torch.zeros(1, 320, 448))
     assert logits.shape == (1, 80, 56) and stop.shape == (1,)
     other = image.clone()
     other[:, :, :40] = 1 - other[:, :, :40]
-    moved, _ = finder(finder.look(other), torch.zeros(1, 320, 448))
-    assert (moved[0, -8:] - logits[0, -8:]).abs().max() > 1e-12, "the far end counts"
-    read = torch.zeros(1, 320, 448)
-    read[:, :100] = 1
-    assert (finder(seen, read)[0] - logits).abs().max() > 1e-6
+    changed, _ = finder(finder.look(other), torch.zeros(1, 320, 448))
+    assert (changed[0, -8:] - logits[0, -8:]).abs().max() > 1e-12, "the far end has an effect"
+    memory = torch.zeros(1, 320, 448)
+    memory[:, :100] = 1
+    assert (finder(features, memory)[0] - logits).abs().max() > 1e-6
 
 
-def test_a_reader_of_any_height_finds_and_reads_apart() -> None:
+def test_a_reader_of_lines_of_any_height_finds_without_reading() -> None:
     torch.manual_seed(0)
     model = LineReader(
         1,
@@ -234,22 +235,22 @@ def scenes(tmp_path_factory: pytest.TempPathFactory):
 
 
 def test_synthetic_blocks_on_the_canvas_keep_their_lines(scenes) -> None:
-    """Quads move with the pixels: what is in a quad on the canvas differs from what is around."""
+    """Quads are transformed with the pixels, and the step map has each line."""
     assert ICDAR.preprocess is not None
     for row, sample in enumerate(scenes):
-        shown = ICDAR.preprocess(sample, np.random.default_rng(row), scenes)
-        assert shown.image.shape == (*CANVAS, 3)
-        quads = shown["line_quad"]
+        changed = ICDAR.preprocess(sample, np.random.default_rng(row), scenes)
+        assert changed.image.shape == (*CANVAS, 3)
+        quads = changed["line_quad"]
         assert len(quads) == sample.length
         assert (quads >= -1).all() and (quads <= [CANVAS[1] + 1, CANVAS[0] + 1]).all()
-        assert sorted(set(np.unique(shown["steps"])) - {0}) == list(range(1, sample.length + 1))
+        assert sorted(set(np.unique(changed["steps"])) - {0}) == list(range(1, sample.length + 1))
 
 
-def test_a_share_of_the_samples_is_synthetic(scenes) -> None:
+def test_a_fraction_of_the_samples_is_synthetic(scenes) -> None:
     real, synthetic = scenes[:4], scenes[4:]
 
-    def is_synthetic(share: float) -> list[bool]:
-        mixed = TrainingSet(real, synthetic, share)
+    def is_synthetic(fraction: float) -> list[bool]:
+        mixed = TrainingSet(real, synthetic, fraction)
         names = {s["line_text"].tobytes() for s in synthetic}
         return [mixed.sample(0, p)["line_text"].tobytes() in names for p in range(60)]
 
@@ -258,7 +259,7 @@ def test_a_share_of_the_samples_is_synthetic(scenes) -> None:
     assert 0.5 < np.mean(mixed) < 0.9 and mixed == is_synthetic(0.7)
 
 
-def test_a_task_without_synthetic_samples_says_so(run, tmp_path: Path) -> None:
+def test_a_task_without_synthetic_samples_refuses_the_option(run, tmp_path: Path) -> None:
     result = run(
         "ivl-bench",
         "run",
@@ -277,7 +278,7 @@ def test_a_task_without_synthetic_samples_says_so(run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["run", "--model", "inductive-ocr", "--task", "icdar-blocks"], "ivl-bench eval"),
         (["eval", "toy-shapes-end-to-end-fast", "--model", "inductive-ocr"], "does not find lines"),
@@ -285,8 +286,8 @@ def test_a_task_without_synthetic_samples_says_so(run, tmp_path: Path) -> None:
         (["eval", "--model", "inductive-orc"], "did you mean 'inductive-ocr'"),
     ],
 )
-def test_inductive_ocr_is_refused_in_one_line(run, arguments: list[str], says: str) -> None:
-    assert_one_line(run("ivl-bench", *arguments), 2, says)
+def test_inductive_ocr_is_refused_in_one_line(run, arguments: list[str], message: str) -> None:
+    assert_one_line(run("ivl-bench", *arguments), 2, message)
 
 
 def test_blocks_of_twenty_lines_have_lines_of_the_usual_height(tmp_path: Path) -> None:

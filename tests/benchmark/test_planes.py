@@ -1,4 +1,4 @@
-"""Planes: what training changes in a crop does not touch what is counted."""
+"""Planes: augmentation keeps the count right, and the photo counter's features and thresholds."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ from benchmark.models.contract import Model
 from benchmark.models.counting_encoders import PhotoEncoder, local_contrast, standardise
 from benchmark.models.equivariant import EquivariantNorm
 from benchmark.models.peaks import draw_peaks
-from benchmark.models.photo_counter import lowest_counted, rescale_memory
+from benchmark.models.photo_counter import PhotoCounter, lowest_counted, rescale_memory
 from benchmark.registry import find_task, find_training
 
 CENTRES = np.array([[20.5, 30.5], [64.5, 70.5], [100.5, 25.5]], np.float32)
@@ -41,8 +41,8 @@ def crop() -> np.ndarray:
 SCENE = Scene(crop(), CENTRES, SIZES)
 
 
-def away(scene: Scene) -> np.ndarray:
-    """How far each pixel is from each plane, in sizes of it, (planes, H, W)."""
+def distances(scene: Scene) -> np.ndarray:
+    """Return the distance of each pixel from each plane over the plane's size, (planes, H, W)."""
     y, x = np.mgrid[:128, :128] + 0.5
     cx, cy = scene.centres.T[..., None, None]
     return np.hypot(x - cx, y - cy) / scene.sizes[:, None, None]
@@ -53,7 +53,7 @@ def blue(image: np.ndarray) -> np.ndarray:
 
 
 def found(image: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """The middle of what is blue there."""
+    """Return the centre of the blue pixels in a region."""
     y, x = np.mgrid[:128, :128] + 0.5
     weight = blue(image).clip(0) * near
     return np.array([(weight * x).sum(), (weight * y).sum()]) / weight.sum()
@@ -66,25 +66,27 @@ def test_centres_move_with_their_planes(seed: int) -> None:
     assert moved.image.shape == (128, 128, 3) and moved.image.dtype == np.uint8
     assert (moved.centres > 0).all() and (moved.centres < 128).all()
     assert (moved.sizes <= SIZES).all()
-    for centre, near in zip(moved.centres, away(moved) < 0.7, strict=True):
+    for centre, near in zip(moved.centres, distances(moved) < 0.7, strict=True):
         assert np.hypot(*(found(moved.image, near) - centre)) < 0.5
 
 
-def test_a_smaller_crop_lies_on_the_ground_it_is_given() -> None:
+def test_a_smaller_crop_is_placed_on_the_given_ground() -> None:
     ground = np.full((128, 128, 3), (200, 40, 40), np.uint8)
-    seen = [random_affine(SCENE, ground.copy(), np.random.default_rng(k)).image for k in range(20)]
-    assert any((image == ground).all(2).mean() > 0.2 for image in seen)
+    images = [
+        random_affine(SCENE, ground.copy(), np.random.default_rng(k)).image for k in range(20)
+    ]
+    assert any((image == ground).all(2).mean() > 0.2 for image in images)
 
 
-def test_planes_are_repainted_and_nothing_else() -> None:
-    image, other = crop(), False
-    far = (away(SCENE) > 1.2).all(0)
+def test_planes_are_recoloured_and_nothing_else() -> None:
+    image, inverted = crop(), False
+    far = (distances(SCENE) > 1.2).all(0)
     for seed in range(20):
-        painted = recolour_planes(SCENE, np.random.default_rng(seed))
-        assert np.array_equal(painted[far], image[far])
-        assert (painted[30, 20] != image[30, 20]).any()
-        other |= bool(painted[30, 20, 0] > 90)  # the other way round: redder than the ground
-    assert other
+        recoloured = recolour_planes(SCENE, np.random.default_rng(seed))
+        assert np.array_equal(recoloured[far], image[far])
+        assert (recoloured[30, 20] != image[30, 20]).any()
+        inverted |= bool(recoloured[30, 20, 0] > 90)  # redder than the ground
+    assert inverted
 
 
 def test_planes_are_erased() -> None:
@@ -93,24 +95,24 @@ def test_planes_are_erased() -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_pieces_of_another_crop_bring_their_planes_or_none(seed: int) -> None:
-    """Every blue disc of the other crop that is laid here is a plane, with its centre and size;
-    those that are here already stay as they are."""
+def test_every_plane_of_a_pasted_patch_is_counted(seed: int) -> None:
+    """Every blue disc that is pasted is a plane with its centre and size; the planes of the crop
+    itself are not changed."""
     plain = Scene(np.full((128, 128, 3), 120, np.uint8), CENTRES[:1], SIZES[:1])
     rng, scene = np.random.default_rng(seed), plain
     for _ in range(6):
         scene = paste_patch(scene, SCENE, rng)
     assert 1 <= len(scene.centres) == len(scene.sizes) <= MAX_PLANES
     assert np.array_equal(scene.centres[0], CENTRES[0])
-    near = away(scene)
+    near = distances(scene)
     assert (scene.image[near[0] < 0.75] == 120).all()
-    for centre, there in zip(scene.centres[1:], near[1:], strict=True):
-        assert np.hypot(*(found(scene.image, there < 0.6) - centre)) < 0.5
+    for centre, distance in zip(scene.centres[1:], near[1:], strict=True):
+        assert np.hypot(*(found(scene.image, distance < 0.6) - centre)) < 0.5
     elsewhere = (near[1:] > 0.4).all(0)
     assert blue(scene.image)[elsewhere].max() < 60
 
 
-def test_planes_are_borrowed_at_all() -> None:
+def test_planes_are_pasted_up_to_the_maximum() -> None:
     scene, rng = SCENE, np.random.default_rng(0)
     for _ in range(20):
         scene = paste_patch(scene, SCENE, rng)
@@ -118,16 +120,15 @@ def test_planes_are_borrowed_at_all() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_other_film_loses_no_plane(seed: int) -> None:
-    """What is seen in a crop is still there: darker than its ground, if it was."""
+def test_a_dark_plane_stays_visible_when_tones_are_distorted(seed: int) -> None:
     image = crop()
     image[30:36, 17:24] = 10
-    seen = distort_tones(image, np.random.default_rng(seed)).astype(float).mean(2)
-    assert seen[31:35, 19:22].mean() < seen[20:45, 5:40].mean() - 0.5 * seen[20:45, 5:40].std()
+    grey = distort_tones(image, np.random.default_rng(seed)).astype(float).mean(2)
+    assert grey[31:35, 19:22].mean() < grey[20:45, 5:40].mean() - 0.5 * grey[20:45, 5:40].std()
 
 
-def test_no_plane_becomes_too_small_to_be_tested_on() -> None:
-    """Beyond what turning the crop takes, which must stay in the image."""
+def test_no_plane_becomes_smaller_than_those_of_the_test_set() -> None:
+    """Except by rotation: a rotated crop must still fit into the image."""
     scenes = [augment_planes(SCENE, SCENE, np.random.default_rng(seed)) for seed in range(60)]
     smallest = min(float(scene.sizes.min()) for scene in scenes)
     assert smallest >= min(MIN_SIZE, SIZES.min() / np.sqrt(2)) - 1e-3
@@ -136,28 +137,28 @@ def test_no_plane_becomes_too_small_to_be_tested_on() -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_clutter_keeps_off_the_planes(seed: int) -> None:
     cluttered = add_clutter(SCENE, np.random.default_rng(seed))
-    there = (away(SCENE) < 1).any(0)
-    assert np.array_equal(cluttered[there], SCENE.image[there])
+    near = (distances(SCENE) < 1).any(0)
+    assert np.array_equal(cluttered[near], SCENE.image[near])
 
 
-@pytest.mark.parametrize(("alone", "off"), [(False, 1e-5), (True, 3e-3)])
-def test_the_encoder_sees_the_same_whatever_else_there_is(alone: bool, off: float) -> None:
-    """What is far away does not change what is seen here, if mean and contrast stay; only fields
-    that are normalised by the image alone know its edges, and what lies behind them, a little."""
+@pytest.mark.parametrize(("instance_norm", "tolerance"), [(False, 1e-5), (True, 3e-3)])
+def test_features_do_not_depend_on_what_is_far_away(instance_norm: bool, tolerance: float) -> None:
+    """As long as mean and contrast of the image stay; fields with instance normalisation depend on
+    the rest of the image a little."""
     torch.manual_seed(0)
     encoder = PhotoEncoder(3, (2, 2, 3)).eval()
-    if not alone:
+    if not instance_norm:
         for unit in (encoder.near[1], encoder.middle[1], encoder.middle[2]):
             unit.norm1 = EquivariantNorm(2).eval()
     small = torch.rand(1, 3, 256, 256)
     with torch.no_grad():
-        seen, more = encoder(small), encoder(torch.cat([small, small.flip(2)], 2))
-    assert seen.shape == (1, 16, 64, 64) and float(seen.std()) > 0.03
-    assert torch.allclose(seen[:, :, :20], more[:, :, :20], rtol=0, atol=off)
+        features, more = encoder(small), encoder(torch.cat([small, small.flip(2)], 2))
+    assert features.shape == (1, 16, 64, 64) and float(features.std()) > 0.03
+    assert torch.allclose(features[:, :, :20], more[:, :, :20], rtol=0, atol=tolerance)
 
 
 def untrained() -> Model:
-    """The counter of planes, as it begins."""
+    """Build the counter of planes with its initial weights."""
     task = find_task("dota-planes")
     options = find_training(task, "inductive", "fast").model
     return build_model("inductive", task, "fast", options).eval()
@@ -170,76 +171,75 @@ def test_a_counter_of_planes_takes_any_size(size: tuple[int, int]) -> None:
     assert step.delta.shape == (1, *size)
 
 
-def test_a_mirrored_image_is_seen_mirrored() -> None:
+def test_a_counter_of_planes_is_equivariant() -> None:
     torch.manual_seed(0)
     model = untrained()
     image, memory = torch.rand(1, 3, 64, 48), torch.rand(1, 64, 48)
-    seen = model.step(model.encode(image), memory).delta
+    delta = model.step(model.encode(image), memory).delta
     mirrored = model.step(model.encode(image.flip(3)), memory.flip(2)).delta
-    assert torch.allclose(mirrored.flip(2), seen, atol=1e-5)
-    turned = model.step(model.encode(image.mT), memory.mT).delta
-    assert torch.allclose(turned.mT, seen, atol=1e-5)
+    assert torch.allclose(mirrored.flip(2), delta, atol=1e-5)
+    transposed = model.step(model.encode(image.mT), memory.mT).delta
+    assert torch.allclose(transposed.mT, delta, atol=1e-5)
 
 
-def test_a_dark_photograph_is_seen_as_a_bright_one() -> None:
+def test_a_dark_photograph_is_normalised_to_a_bright_one() -> None:
     image = torch.rand(1, 3, 32, 32)
     assert torch.allclose(standardise(0.2 * image), standardise(image), atol=0.02)
     assert bool(standardise(torch.full((1, 3, 32, 32), 0.4)).isfinite().all())
 
 
-def test_a_faint_square_stands_out_as_a_clear_one_does() -> None:
+def test_a_faint_square_stands_out_like_a_clear_one() -> None:
     torch.manual_seed(0)
     image = 0.5 + 0.02 * torch.randn(1, 3, 64, 128)
     image[:, :, 28:36, 28:36] += 0.4
     faint = 0.5 + (image - 0.5) / 4
-    there, faintly = local_contrast(image), local_contrast(faint)
-    assert faintly[0, 0, 28:36, 28:36].mean() > 0.7 * there[0, 0, 28:36, 28:36].mean()
+    clear, weak = (local_contrast(each)[0, 0, 28:36, 28:36].mean() for each in (image, faint))
+    assert weak > 0.7 * clear
 
 
-def test_the_lowest_that_was_counted_is_that_of_the_marks() -> None:
-    """However high what is left is, and whatever the marks' places between the cells."""
+def test_the_lowest_peak_counted_is_one_of_those_in_the_memory() -> None:
+    """Whatever the heights of the remaining peaks, and wherever the peaks are between cells."""
     centres = torch.tensor([[[20.3, 30.8], [29.0, 31.0], [50.5, 12.2]]])
     sigmas, size = torch.tensor([2.5]), (48, 64)
     heights = torch.tensor([[0.9, 0.6, 0.2]])
     first = avg_pool2d(draw_peaks(centres, heights, sigmas, size)[:, None], 2)[:, 0]
     for counted, lowest in (([], 0.0), ([0], 0.9), ([0, 1], 0.6), ([0, 1, 2], 0.2)):
-        shown = torch.tensor([[float(k in counted) for k in range(3)]])
-        memory = draw_peaks(centres, shown, sigmas, size)
+        drawn = torch.tensor([[float(k in counted) for k in range(3)]])
+        memory = draw_peaks(centres, drawn, sigmas, size)
         heights, number = lowest_counted(first, memory)
         assert float(heights[0]) == pytest.approx(lowest, rel=0.15)
         assert int(number[0]) == len(counted)
 
 
-@pytest.mark.parametrize("place", [16.0, 16.5, 17.0, 17.3])
-def test_a_mark_is_one_wherever_it_lies(place: float) -> None:
-    """On the edge between two cells as well, where both are equally high."""
+@pytest.mark.parametrize("x", [16.0, 16.5, 17.0, 17.3])
+def test_a_peak_is_counted_once_wherever_it_is(x: float) -> None:
+    """Also on the edge between two cells, where both have the same height."""
     memory = draw_peaks(
-        torch.tensor([[[place, 20.0]]]), torch.ones(1, 1), torch.tensor([2.5]), (48, 64)
+        torch.tensor([[[x, 20.0]]]), torch.ones(1, 1), torch.tensor([2.5]), (48, 64)
     )
     assert int(lowest_counted(torch.ones(1, 24, 32), memory)[1][0]) == 1
 
 
 @pytest.mark.parametrize("scale", [0.75, 1.0, 1.25])
-def test_marks_are_as_wide_in_every_scale(scale: float) -> None:
-    """A counter knows them in one width only, however large it sees an image."""
-    centres, shown = torch.tensor([[[20.0, 30.0], [44.0, 16.0]]]), torch.ones(1, 2)
+def test_peaks_of_the_memory_have_the_same_width_at_every_scale(scale: float) -> None:
+    """Because a counter is trained with one width only."""
+    centres, drawn = torch.tensor([[[20.0, 30.0], [44.0, 16.0]]]), torch.ones(1, 2)
     sigmas, size = torch.tensor([2.5]), (round(48 * scale), round(64 * scale))
-    seen = rescale_memory(draw_peaks(centres, shown, sigmas, (48, 64)), scale, size)
-    wanted = draw_peaks(scale * centres, shown, sigmas, size)
-    assert float((seen - wanted).abs().max()) < 0.1
+    memory = rescale_memory(draw_peaks(centres, drawn, sigmas, (48, 64)), scale, size)
+    expected = draw_peaks(scale * centres, drawn, sigmas, size)
+    assert float((memory - expected).abs().max()) < 0.1
 
 
-def test_a_crop_is_seen_in_several_scales() -> None:
-    """Each of them has its say in what is found."""
+def test_predictions_are_averaged_over_the_scales() -> None:
     torch.manual_seed(0)
     model = untrained()
     image, memory = torch.rand(1, 3, 64, 48), torch.zeros(1, 64, 48)
-    found = []
+    deltas = []
     for scales in ((0.8,), (1.0,), (0.8, 1.0)):
         model.scales = scales
-        found.append(model.step(model.encode(image), memory).delta.logit())
-    assert not torch.allclose(found[0], found[1], atol=1e-3)
-    assert torch.allclose((found[0] + found[1]) / 2, found[2], atol=2e-2)
+        deltas.append(model.step(model.encode(image), memory).delta.logit())
+    assert not torch.allclose(deltas[0], deltas[1], atol=1e-3)
+    assert torch.allclose((deltas[0] + deltas[1]) / 2, deltas[2], atol=2e-2)
 
 
 _ROW = [0.5] * 5
@@ -252,29 +252,29 @@ _ROW = [0.5] * 5
         ([0.6, 0.5, 0.36], 3),
         ([0.5, 0.4, 0.25], 2),
         ([0.2, 0.1, 0.1], 0),
-        # As many as in training, and beyond: less is enough.
+        # The thresholds are lower for more peaks than in training.
         ([*_ROW[1:], 0.28], 4),
         ([*_ROW, 0.28], 6),
         ([*_ROW, 0.28, 0.22], 6),
         ([*_ROW, 0.22], 5),
     ],
 )
-def test_counting_ends_where_certainty_drops(
-    heights: list[float], count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whether a peak is a plane depends on how high those counted were in the same photograph."""
-    places = [[16.0, 16], [48, 16], [32, 48], [16, 32], [48, 32], [16, 48], [48, 48]]
-    centres, sigmas = torch.tensor([places[: len(heights)]]), torch.tensor([2.5])
-    model = untrained()
+def test_counting_ends_where_confidence_drops(heights: list[float], count: int) -> None:
+    """Whether a peak is a plane depends on the heights of those counted in the same photograph."""
+    points = [[16.0, 16], [48, 16], [32, 48], [16, 32], [48, 32], [16, 48], [48, 48]]
+    centres, sigmas = torch.tensor([points[: len(heights)]]), torch.tensor([2.5])
 
-    def maps(seen: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
-        left = [
-            h * (memory[0, int(y), int(x)] < 0.5)
-            for h, (x, y) in zip(heights, centres[0], strict=True)
-        ]
-        peaks = draw_peaks(centres, torch.tensor([left]), sigmas, (64, 64))
-        return max_pool2d(peaks, 2).logit(eps=1e-6)
+    class FixedPeaks(PhotoCounter):
+        """A counter that finds peaks of the given heights, except those in the memory."""
 
-    monkeypatch.setattr(model, "maps", maps)
+        def maps(self, encoded: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
+            left = [
+                h * (memory[0, int(y), int(x)] < 0.5)
+                for h, (x, y) in zip(heights, centres[0], strict=True)
+            ]
+            peaks = draw_peaks(centres, torch.tensor([left]), sigmas, (64, 64))
+            return max_pool2d(peaks, 2).logit(eps=1e-6)
+
+    model = FixedPeaks(3, fields=(2, 2, 2), step=1, reach=1).eval()
     model.scales, model.thresholds = (1.0,), ((0.5, 0.3), (0.4, 0.25))
     assert model.predict(torch.rand(1, 3, 64, 64)) == [count]

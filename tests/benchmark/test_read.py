@@ -1,4 +1,4 @@
-"""ivl-bench read: the lines of any picture, block by block, and one clear line if it is none."""
+"""ivl-bench read: the lines of any picture, block by block, and one clear line for bad input."""
 
 import json
 import os
@@ -33,7 +33,7 @@ from commands import HELPERS, ROOT, assert_one_line, complaints_of
 from ivl_shards import UserError
 
 TEXT = find_task("text-blocks")
-# Where the reader of bars is found, and the packages under test.
+# Folders of the reader of bars and of the packages under test.
 WITH_TESTS = f"{HELPERS}:{ROOT}"
 
 NAMED = ["--model", "bars_reader:Bars"]
@@ -47,7 +47,7 @@ def two_bars(height: int = 200, width: int = 400) -> np.ndarray:
 
 
 def two_signs(height: int = 600, width: int = 800) -> np.ndarray:
-    """A photograph with a sign of two lines at the upper left, and one of one line below it."""
+    """Draw a photograph with a sign of two lines at the upper left, and one of one line below."""
     picture = np.full((height, width, 3), 255, np.uint8)
     picture[50:80, 100:300] = 0
     picture[100:130, 100:260] = 0
@@ -72,7 +72,7 @@ def test_lines_are_found_where_they_are_in_the_picture() -> None:
 
 
 class Unsure(InductiveModel):
-    """Says the same thing at every step, and is as sure of it as the image is bright."""
+    """Predicts the same text at every step, with the brightness of the image as confidence."""
 
     kind = "reading"
 
@@ -94,7 +94,7 @@ class Unsure(InductiveModel):
         raise NotImplementedError
 
 
-def test_a_guess_is_given_with_its_confidence() -> None:
+def test_lines_have_the_confidence_of_the_model() -> None:
     grey = replace(TEXT, channels=1)
     for shade in (80, 250):
         lines = read_picture(Unsure(), grey, np.full((50, 50), shade, np.uint8)).lines
@@ -117,7 +117,7 @@ def test_blocks_are_found_where_they_are_in_a_photograph() -> None:
 
 
 @pytest.mark.parametrize("scale", [0.25, 0.5, 2.0, 4.0])
-def test_how_large_a_photograph_is_does_not_matter(scale: float) -> None:
+def test_blocks_are_found_at_any_resolution(scale: float) -> None:
     picture = cv2.resize(two_signs(), None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
     blocks = read_photograph(Bars(TEXT), TEXT, picture)
     assert [len(block.reading.lines) for block in blocks] == [2, 1]
@@ -132,20 +132,20 @@ def test_a_photograph_without_text_is_one_block_without_lines(shape: tuple[int, 
 
 
 @given(st.integers(1, 900), st.integers(1, 900), st.floats(0.1, 1.0), st.data())
-def test_the_way_back_from_the_canvas(height: int, width: int, zoom: float, data) -> None:
-    fitted = letterbox(np.zeros((height, width), np.uint8), (320, 448), zoom)
-    assert fitted.pixels.shape == (320, 448)
+def test_letterboxing_can_be_inverted(height: int, width: int, scale: float, data) -> None:
+    boxed = letterbox(np.zeros((height, width), np.uint8), (320, 448), scale)
+    assert boxed.pixels.shape == (320, 448)
     point = np.array([data.draw(st.floats(0, width)), data.draw(st.floats(0, height))])
-    there = point * fitted.scale + fitted.offset
-    assert (there >= 0).all() and (there <= [448, 320]).all()
-    assert fitted.back(there) == pytest.approx(point, abs=1e-6 * max(height, width))
+    on_canvas = point * boxed.scale + boxed.offset
+    assert (on_canvas >= 0).all() and (on_canvas <= [448, 320]).all()
+    assert boxed.back(on_canvas) == pytest.approx(point, abs=1e-6 * max(height, width))
 
 
 @given(st.floats(-0.5, 0.5), st.floats(5, 40), st.floats(5, 40), st.floats(50, 300))
-def test_bands_and_quads_are_the_same_lines(
-    turn: float, first: float, second: float, length: float
+def test_quads_are_converted_to_bands_and_back(
+    angle: float, first: float, second: float, length: float
 ) -> None:
-    along = torch.tensor([np.cos(turn), np.sin(turn)], dtype=torch.float64)
+    along = torch.tensor([np.cos(angle), np.sin(angle)], dtype=torch.float64)
     down = torch.stack([-along[1], along[0]])
     left, right = torch.tensor([40.0, 90.0]), torch.tensor([40.0, 90.0]) + length * along
     ends = left - first / 2 * down, right - second / 2 * down
@@ -153,18 +153,18 @@ def test_bands_and_quads_are_the_same_lines(
     assert torch.allclose(band_quads(quad_bands(quad[None]))[0], quad)
 
 
-def test_pictures_are_turned_as_their_camera_noted(tmp_path: Path) -> None:
-    path = tmp_path / "turned.jpg"
+def test_pictures_are_rotated_by_their_exif_orientation(tmp_path: Path) -> None:
+    path = tmp_path / "rotated.jpg"
     picture = Image.fromarray(two_bars())
-    turned = Image.Exif()
-    turned[0x0112] = 6
-    picture.rotate(90, expand=True).save(path, exif=turned)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    picture.rotate(90, expand=True).save(path, exif=exif)
     assert open_picture(path, 1).shape == (200, 400)
     assert open_picture(path, 3).shape == (200, 400, 3)
 
 
 def save_weights(path: Path, task_name: str, name: str) -> Path:
-    """Weights of a model that has not learnt anything."""
+    """Save the weights of an untrained model."""
     torch.manual_seed(0)
     task = find_task(task_name)
     training = find_training(task, name, "fast")
@@ -220,7 +220,7 @@ def test_photographs_are_read_block_by_block(run, tmp_path: Path, bars: Path) ->
 
 @pytest.mark.slow
 def test_a_photograph_is_read_without_naming_weights(run, tmp_path: Path) -> None:
-    """And what is read with little confidence can be left out."""
+    """Lines of low confidence can be left out."""
     picture = Image.new("RGB", (640, 480), "#dddddd")
     draw = ImageDraw.Draw(picture)
     draw.text((200, 200), "STATION", "#202020", ImageFont.load_default(60))
@@ -235,7 +235,7 @@ def test_a_photograph_is_read_without_naming_weights(run, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(1, 1), (20_000, 20), (20, 20_000), (300, 300)])
-def test_where_there_is_nothing_nothing_is_read(run, tmp_path: Path, bars: Path, size) -> None:
+def test_nothing_is_read_in_an_empty_picture(run, tmp_path: Path, bars: Path, size) -> None:
     Image.new("RGB", size, "white").save(tmp_path / "empty.png")
     for out in ("steps.html", "steps.png"):
         arguments = ["empty.png", "--weights", bars.name, "--out", out, *NAMED]
@@ -247,7 +247,7 @@ def test_where_there_is_nothing_nothing_is_read(run, tmp_path: Path, bars: Path,
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["missing.png"], "missing.png: no such file"),
         (["block.jpg", "missing.png"], "missing.png: no such file"),
@@ -277,8 +277,8 @@ def test_where_there_is_nothing_nothing_is_read(run, tmp_path: Path, bars: Path,
     ],
     ids=lambda value: str(value)[-40:],
 )
-def test_what_cannot_be_read_is_one_line(
-    run, tmp_path: Path, bars: Path, arguments: list[str], says: str
+def test_bad_input_is_one_line(
+    run, tmp_path: Path, bars: Path, arguments: list[str], message: str
 ) -> None:
     picture = Image.new("RGB", (40, 30), "white")
     picture.save(tmp_path / "block.jpg")
@@ -292,12 +292,12 @@ def test_what_cannot_be_read_is_one_line(
     (tmp_path / "run" / "weights.safetensors").write_bytes(bars.read_bytes())
     before = sorted(tmp_path.iterdir())
     done = run("ivl-bench", "read", *arguments, *NAMED, PYTHONPATH=WITH_TESTS)
-    assert_one_line(done, 2, says)
+    assert_one_line(done, 2, message)
     assert sorted(tmp_path.iterdir()) == before
 
 
 def written_page(folder: Path, model: InductiveModel, *names: str) -> Path:
-    """The page of steps of some pictures with two signs each."""
+    """Write the page of steps of some pictures with two signs each."""
     steps = StepsFile(folder / "steps.html", "</script><b>weights")
     for name in names:
         blocks = read_photograph(model, TEXT, two_signs())
@@ -306,7 +306,7 @@ def written_page(folder: Path, model: InductiveModel, *names: str) -> Path:
     return folder / "steps.html"
 
 
-def test_what_was_read_cannot_break_the_page(tmp_path: Path) -> None:
+def test_text_that_was_read_cannot_break_the_page(tmp_path: Path) -> None:
     text = written_page(tmp_path, Odd(TEXT), "</script><b>.png").read_text("utf-8")
     assert "</script><" not in text.split('id="data">')[1].split("</script>")[0]
     assert text.count("</script>") == 3  # the page's own
@@ -358,7 +358,7 @@ def test_the_steps_are_drawn_below_each_other(tmp_path: Path) -> None:
 
 
 def test_transparent_pictures_are_read_on_white(tmp_path: Path) -> None:
-    """Black letters on nothing, as a drawing program saves them."""
+    """Black letters on a transparent background, as drawing programs save them."""
     ink = 255 - two_bars()[..., 0]
     black = np.zeros_like(two_bars())
     Image.fromarray(np.dstack([black, ink])).save(tmp_path / "rgba.png")
@@ -371,7 +371,7 @@ def test_transparent_pictures_are_read_on_white(tmp_path: Path) -> None:
         assert len(reading.lines) == 2, name
 
 
-def test_pictures_of_other_numbers_are_scaled_or_refused(tmp_path: Path) -> None:
+def test_pictures_that_are_not_8_bit_are_scaled_or_refused(tmp_path: Path) -> None:
     grey = two_bars()[..., 0]
     for name, values in {
         "one.tif": (grey / 255).astype(np.float32),
@@ -388,22 +388,22 @@ def test_pictures_of_other_numbers_are_scaled_or_refused(tmp_path: Path) -> None
 
 
 def test_only_pictures_are_opened_and_none_too_large(tmp_path: Path) -> None:
-    """PostScript would be handed to another program, Ghostscript."""
+    """For PostScript, Pillow would start Ghostscript."""
     Image.new("RGB", (40, 30)).save(tmp_path / "page.eps")
     (tmp_path / "page.eps").rename(tmp_path / "page.png")
     os.mkfifo(tmp_path / "pipe.png")
-    # A PNG whose first lines speak of a picture of 8,000,000,000 pixels.
+    # A PNG whose header states 8,000,000,000 pixels.
     Image.new("L", (40, 30)).save(tmp_path / "large.png")
     data = bytearray((tmp_path / "large.png").read_bytes())
     data[16:24] = struct.pack(">II", 80_000, 100_000)
     data[29:33] = struct.pack(">I", zlib.crc32(data[12:29]))
     (tmp_path / "large.png").write_bytes(data)
     Image.new("1", (10_000, 4_100)).save(tmp_path / "wide.png")
-    for name, says in {
+    for name, message in {
         "page.png": "not a readable picture",
         "pipe.png": "not a file",
         "large.png": "not a readable picture",
         "wide.png": "shrink it first",
     }.items():
-        with pytest.raises(UserError, match=says):
+        with pytest.raises(UserError, match=message):
             open_picture(tmp_path / name, 1)

@@ -1,4 +1,4 @@
-"""The reader of text: its alphabet, its strip reader, and how seldom its finder is trained."""
+"""The line reader: its alphabet, its strip reader, and how often its finder is trained."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from textblocks_gen import TextRecipe
 torch.set_num_threads(1)
 
 TASK = find_task("text-blocks")
-# The preset's strip reader with few channels.
+# The strip reader of the preset with fewer channels.
 SMALL = {
     "alphabet": "ascii",
     "layers": "residual",
@@ -38,7 +38,7 @@ SMALL = {
 
 @pytest.fixture(scope="module")
 def blocks(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    """Small blocks of one word a line, some of them numbers."""
+    """Generate small blocks of one word a line, some of them numbers."""
     recipe = TextRecipe(
         (1, 2),
         8,
@@ -75,13 +75,13 @@ def test_the_preset_reads_printable_ascii() -> None:
     assert len(model.alphabet) == len(set(model.alphabet))
 
 
-def test_numbers_and_marks_are_trained_on_but_not_tested_with(blocks: Dataset) -> None:
+def test_numbers_and_punctuation_are_in_training_data_only(blocks: Dataset) -> None:
     assert any(set(text) & set(digits) for said in batch_of(blocks).texts for text in said)
     letters = {text for said in batch_of(blocks).texts for text in said}
     assert any(set(text) - set(digits + ascii_letters) for text in letters)
 
 
-def test_weights_made_before_know_letters_and_still_open() -> None:
+def test_older_weights_have_letters_only_and_can_be_loaded() -> None:
     for path in bundled_weights():
         config, model = load_model(path)
         if isinstance(model, LineReader) and find_task(config.task).photographs:
@@ -90,7 +90,7 @@ def test_weights_made_before_know_letters_and_still_open() -> None:
 
 
 def test_weights_with_another_alphabet_are_refused() -> None:
-    """Also where the two have equally many symbols, which no shape gives away."""
+    """Even if both have the same number of symbols, so that all shapes agree."""
     icdar = find_task("icdar-blocks")
     options = find_training(icdar, "inductive", "fast").model
     old = str(find_weights("icdar-blocks-inductive-fast"))
@@ -102,14 +102,14 @@ def test_weights_with_another_alphabet_are_refused() -> None:
             reader(alphabet=wrong)
 
 
-def test_options_that_do_not_exist_are_refused() -> None:
+def test_unknown_options_are_refused() -> None:
     with pytest.raises(UserError, match="plain or residual"):
         reader(layers="wide")
     with pytest.raises(UserError, match="its own alphabet"):
         build_model("inductive", find_task("toy-shapes"), "fast", {"alphabet": "ascii"})
 
 
-def test_steps_without_finding_leave_the_finder_as_it_is(blocks: Dataset) -> None:
+def test_steps_without_finding_do_not_change_the_finder(blocks: Dataset) -> None:
     model = reader()
     training = find_training(TASK, "inductive", "fast", {"precision": "float32"})
     state = State(model.train(), make_optimizer(training, model), None)
@@ -124,7 +124,7 @@ def test_steps_without_finding_leave_the_finder_as_it_is(blocks: Dataset) -> Non
     assert not torch.equal(model.reader.characters.weight, before["reader.characters.weight"])
 
 
-def test_lines_are_found_at_first_and_then_in_one_step_of_eight(blocks: Dataset) -> None:
+def test_the_finder_is_trained_at_first_and_then_in_one_step_of_eight(blocks: Dataset) -> None:
     some = Training(18, 1, augment=False, finder_steps=3)
     batches = training_batches(TASK, TrainingSet(blocks), some, 0, range(18))
     found = [step for step, batch in enumerate(batches) if getattr(batch, "train_finder", False)]
@@ -145,8 +145,8 @@ def test_bfloat16_hardly_changes_the_loss(blocks: Dataset) -> None:
     torch.testing.assert_close(rounded, exact, rtol=0.03, atol=0.0)
 
 
-def test_it_learns_to_read_what_it_is_shown(blocks: Dataset) -> None:
-    """Numbers and marks, too, from strips alone."""
+def test_the_reader_overfits_a_batch(blocks: Dataset) -> None:
+    """Numbers and punctuation included."""
     model = reader(reader=[16, 16, 32, 32, 64], error=0.02).train()
     batch = batch_of(blocks, find=False)
     optimiser = torch.optim.AdamW(model.reader.parameters(), lr=1e-2)
@@ -159,7 +159,7 @@ def test_it_learns_to_read_what_it_is_shown(blocks: Dataset) -> None:
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
         optimiser.step()
-    assert loss.item() < 0.4  # of a symbol; whoever says nothing is at 3
+    assert loss.item() < 0.4  # per symbol; 3 if nothing is predicted
     said = [text for lines in batch.texts for text in lines]
     quads = torch.cat([q[: len(t)] for q, t in zip(batch.quads, batch.texts, strict=True)])
     image = torch.tensor([i for i, lines in enumerate(batch.texts) for _ in lines])
@@ -177,7 +177,7 @@ def test_squeezed_strips_are_shorter() -> None:
     assert squeezed == pytest.approx(plain * 3 / 4, abs=1)
 
 
-def test_bands_are_near_if_a_line_can_be_read_in_them() -> None:
+def test_bands_are_close_if_a_line_can_be_read_in_them() -> None:
     true = Band(torch.tensor([[4.0, 20]]), torch.tensor([[100.0, 20]]), torch.full((1, 2), 16.0))
     assert are_close(true, true).all()
     assert are_close(perturb_bands(true, torch.full((1, 5), 0.1)), true).all()
@@ -187,8 +187,8 @@ def test_bands_are_near_if_a_line_can_be_read_in_them() -> None:
         assert not are_close(perturb_bands(true, errors), true).any()
 
 
-def test_data_to_train_on_differs_from_data_to_test_on(tmp_path: Path) -> None:
-    """Numbers and marks are to be learnt; the test is the paper's, of words alone."""
+def test_training_data_have_numbers_and_test_data_have_words_only(tmp_path: Path) -> None:
+    """The test set is that of the paper."""
     for part in (replace(TASK.train, total=60), replace(TASK.test, counts=(3,), total=60)):
         TASK.generate(part, 0, tmp_path / f"{part.name}.h5", tmp_path)
         texts = "".join(

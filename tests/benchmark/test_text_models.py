@@ -1,4 +1,4 @@
-"""Models for text: the paper's are those of its appendix, and all of them learn a tiny block."""
+"""Models for text: the layers are those of the paper's appendix, and all overfit a tiny block."""
 
 import json
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from textblocks_gen import TextRecipe
 
 torch.set_num_threads(1)
 
-# As the appendix prints it.
+# The table of the appendix.
 APPENDIX = [
     "Conv-5×5-F16-D1",
     "Res-3×3-F16-D1-S2",
@@ -55,7 +55,7 @@ def parameters(module: torch.nn.Module) -> int:
     return sum(p.numel() for p in module.parameters())
 
 
-def test_the_encoder_is_the_appendix_s() -> None:
+def test_the_encoder_is_that_of_the_appendix() -> None:
     listed = [
         f"{layer.kind}-{layer.kernel}×{layer.kernel}-F{layer.filters}-D{layer.dilation}"
         + (f"-S{layer.stride}" if layer.stride > 1 else "")
@@ -76,7 +76,7 @@ def test_the_encoder_is_the_appendix_s() -> None:
 
 
 def expected_parameters() -> int:
-    """Of the encoder with four channels, by hand."""
+    """Return the number of the encoder's parameters for four input channels, by hand."""
     total, before = 0, 4
     for line in APPENDIX:
         kind, kernel, filters, *_ = line.split("-")
@@ -100,7 +100,7 @@ def test_the_encoder_has_the_weights_and_shapes_of_the_appendix() -> None:
         assert drn_encoder(4)(torch.empty(1, 4, 320, 448)).shape == (1, 512, 40, 56)
 
 
-def test_the_decoder_is_the_paper_s() -> None:
+def test_the_decoder_is_that_of_the_paper() -> None:
     with torch.device("meta"):
         model = PaperReader(3, find_task("text-blocks").alphabet, text_size(), init="own")
     assert model.encoder[0][0].in_channels == 4  # image and memory
@@ -127,15 +127,15 @@ def test_the_twin_has_the_same_encoder_and_decoder() -> None:
     with torch.device("meta"):
         one = build_model("inductive", task, "paper", {"init": "own"})
         twin = build_model("end-to-end", task, "paper", {"init": "own"})
-    assert twin.encoder[0][0].in_channels == 3  # there is no memory to look at
+    assert twin.encoder[0][0].in_channels == 3  # without a memory
     shapes = [{n: p.shape for n, p in model.named_parameters()} for model in (one, twin)]
     other = {n for n, shape in shapes[1].items() if shapes[0][n] != shape}
     assert other == {"encoder.0.0.weight"}
     assert all(n.startswith("delta.") for n in shapes[0].keys() - shapes[1].keys())
 
 
-def test_a_stride_is_that_of_a_convolution() -> None:
-    """Of the shortcut too, which takes every other place and has no stride of its own."""
+def test_a_strided_unit_is_equal_to_strided_convolutions() -> None:
+    """The shortcut too, which subsamples its input instead."""
     torch.manual_seed(0)
     unit = ResidualUnit(4, 8, 3, 1, stride=2).eval()
     unit.conv2.weight.data.zero_()
@@ -147,7 +147,7 @@ def test_a_stride_is_that_of_a_convolution() -> None:
 
 
 def fast_twin() -> BlockReader:
-    """The end-to-end model of the preset, with the encoder that it begins with."""
+    """Build the end-to-end model of the preset, with its initial encoder."""
     task = find_task("text-blocks")
     training = find_training(task, "end-to-end", "fast")
     model = build_model("end-to-end", task, "fast", training.model)
@@ -156,7 +156,7 @@ def fast_twin() -> BlockReader:
     return model
 
 
-def test_the_fast_twin_begins_with_the_line_reader_s_encoder() -> None:
+def test_the_fast_twin_is_initialised_with_the_encoder_of_the_line_reader() -> None:
     model, (_, line_reader) = fast_twin(), load_model(find_weights("text-blocks-inductive-fast"))
     assert isinstance(line_reader, LineReader)
     for own, theirs in ((model.look, line_reader.finder.look), (model.reader, line_reader.reader)):
@@ -174,7 +174,7 @@ def test_the_fast_twin_is_trained_on_up_to_three_lines() -> None:
     assert training_split(task, inductive) == task.train
 
 
-def test_which_lengths_are_trained_on_can_be_set() -> None:
+def test_the_lengths_of_training_can_be_set() -> None:
     toys, icdar = find_task("toy-shapes"), find_task("icdar-blocks")
     for written, counts in (("2", (2,)), ("1,4", (1, 4)), ("1-2", (1, 2))):
         changes = dict([parse_change(f"lengths={written}"), parse_change("samples=30")])
@@ -186,26 +186,26 @@ def test_which_lengths_are_trained_on_can_be_set() -> None:
             training_split(task, training)
 
 
-def test_colours_become_grey() -> None:
+def test_colours_are_converted_to_grey() -> None:
     images = torch.rand(2, 3, 4, 5)
     wanted = 0.299 * images[:, 0] + 0.587 * images[:, 1] + 0.114 * images[:, 2]
     assert torch.allclose(to_grey(images)[:, 0], wanted)
     assert to_grey(images[:, :1]) is not None and torch.equal(to_grey(images[:, :1]), images[:, :1])
 
 
-def test_the_finder_s_normalisations_follow_slowly() -> None:
+def test_the_finder_has_the_momentum_of_the_preset() -> None:
     task = find_task("text-blocks")
     model = build_model("inductive", task, "fast", find_training(task, "inductive", "fast").model)
     assert isinstance(model, LineReader)
-    pace = {m.momentum for m in model.finder.modules() if isinstance(m, BatchNorm)}
-    assert pace == {0.05}
+    momentum = {m.momentum for m in model.finder.modules() if isinstance(m, BatchNorm)}
+    assert momentum == {0.05}
     plain = (m for m in model.reader.modules() if isinstance(m, torch.nn.BatchNorm2d))
     assert {m.momentum for m in plain} == {0.1}
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Small blocks of short lines, and scenes of ICDAR."""
+    """Generate small blocks of short lines, and scenes of ICDAR."""
     folder = tmp_path_factory.mktemp("data")
     for split, counts in (("train", (1, 2)), ("test", (1, 3))):
         recipe = TextRecipe(
@@ -231,7 +231,7 @@ def batch_of(data: Path, rows: list[int], words: bool = False):
 def overfit(
     model, batch, steps: int, rate: float, done: Callable[[], bool] = lambda: False
 ) -> None:
-    """Train on one batch; every 50 steps `done` may say that it is enough."""
+    """Train on one batch; every 50 steps `done` may end the training."""
     optimiser = torch.optim.AdamW(model.parameters(), lr=rate)
     for step in range(steps):
         optimiser.param_groups[0]["lr"] = rate * (1 - step / steps)
@@ -243,7 +243,7 @@ def overfit(
             return
 
 
-def test_single_words_can_be_read_first(data: Path) -> None:
+def test_training_can_begin_with_single_words(data: Path) -> None:
     torch.manual_seed(0)
     task, lines = batch_of(data, [0, 1])
     model = LineReader(1, task.alphabet, reader=[8, 8, 8, 8, 8], hidden=8)
@@ -252,11 +252,11 @@ def test_single_words_can_be_read_first(data: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_shrunken_paper_model_reads_what_it_was_shown(data: Path) -> None:
-    """Each step from the memory that it was trained with: the next line, where it is, the end."""
+def test_a_small_paper_model_overfits_single_steps(data: Path) -> None:
+    """From the true memory it predicts the next line, its location and the end."""
     torch.manual_seed(0)
     task, batch = batch_of(data, [0, 1, 1, 1])  # a block of one line, and of two
-    # Lines are small here, so their pixels weigh more.
+    # Lines are small here, so the memory loss needs a larger weight.
     model = build_model("inductive", task, "paper", {"shrink": 16, "init": "scaled", "gamma": 0.1})
     overfit(model, batch, 450, rate=5e-3)
     given = reading_steps(batch, every=True)
@@ -270,12 +270,12 @@ def test_a_shrunken_paper_model_reads_what_it_was_shown(data: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_shrunken_paper_model_reads_freely_what_it_was_shown(data: Path) -> None:
-    """From an empty memory to the end, each step from the memory that it made itself.
+def test_a_small_paper_model_overfits_whole_blocks(data: Path) -> None:
+    """From an empty memory to the end, each step from the memory of the step before.
 
-    For that the edges of the memory are moved in training: with exact ones a model reads single
-    steps, and when it reads freely the first line over and over. Not every first set of weights
-    of so thin a model gets there in so few steps, hence three.
+    The edges of the memory are moved in training: with exact ones, a model learns single steps but
+    reads the first line over and over in the loop. So small a model does not succeed in so few
+    training steps from every initialisation, hence three seeds.
     """
     task, batch = batch_of(data, [0, 1, 1, 1])  # a block of one line, and of two
     assert any(learns_to_read_freely(task, batch, seed) for seed in range(3))
@@ -298,8 +298,8 @@ def learns_to_read_freely(task, batch, seed: int) -> bool:
 
 @pytest.mark.slow
 def test_the_fast_twin_finds_the_lines_without_a_memory(data: Path) -> None:
-    """By its own state it finds one line after the other, and an end after the last. What is read
-    there teaches the attention, too."""
+    """Its state leads from line to line and to the end, and the reading loss trains the attention,
+    too."""
     torch.manual_seed(0)
     _, batch = batch_of(data, [0, 1, 1, 1])
     model, where = fast_twin(), replace(batch, train_reader=False)
@@ -314,7 +314,7 @@ def test_the_fast_twin_finds_the_lines_without_a_memory(data: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_shrunken_end_to_end_paper_model_reads_what_it_was_shown(data: Path) -> None:
+def test_a_small_end_to_end_paper_model_overfits_a_block(data: Path) -> None:
     torch.manual_seed(0)
     task, batch = batch_of(data, [0, 1, 1, 1])
     model = build_model("end-to-end", task, "paper", {"shrink": 16, "init": "scaled"})
@@ -362,7 +362,7 @@ def test_a_reader_is_trained_and_fine_tuned(run, data: Path, tmp_path: Path) -> 
     assert {int(n): s["samples"] for n, s in scores.items() if n.isdecimal()} == {
         n: k for n, k in enumerate(many.tolist()) if k
     }
-    again = run("ivl-bench", *reader, *tune)  # what is done is not done again
+    again = run("ivl-bench", *reader, *tune)  # a finished run is not repeated
     assert again.returncode == 0 and "from text-blocks-inductive-fast-seed0" in again.stdout
     for options, says in (
         (["--init", "nothing"], "nothing: no such run"),

@@ -11,6 +11,7 @@ import click
 
 from ivl_shards.errors import Stopped, UserError, limit_reached, printable
 from ivl_shards.format.reader import open_dataset
+from ivl_shards.generation.cost import Cost
 from ivl_shards.generation.engine import generate
 from ivl_shards.generation.generator import Generator
 from ivl_shards.generation.knobs import Decorator
@@ -124,6 +125,7 @@ def making_options() -> Decorator:
             is_flag=True,
             help="Replace a dataset of another recipe when the new one is complete.",
         ),
+        click.option("--force", is_flag=True, help="Continue even if the disk seems too small."),
         click.option("--quiet", is_flag=True, help="Print nothing but errors."),
     )
 
@@ -150,13 +152,27 @@ def total_samples(counts: tuple[int, ...], n: int | None, total: int | None) -> 
     return total
 
 
+# Shorter and smaller runs are not worth a line.
+_WORTH_SECONDS, _WORTH_BYTES = 120.0, 2_000_000_000
+
+
+def _announce(cost: Cost) -> None:
+    if (cost.seconds or 0) > _WORTH_SECONDS or cost.bytes > _WORTH_BYTES:
+        click.echo(str(cost), err=True)
+
+
+def _ignore(cost: Cost) -> None:
+    pass
+
+
 def generate_and_report(
     generator: Generator, recipe: Recipe, out: Path, quiet: bool, **options: Any
 ) -> None:
     """Generate a dataset with a progress bar, and print a summary."""
     begun = time.monotonic()
     with show_progress(recipe.total, quiet) as report:
-        made = generate(generator, recipe, out, report=report, **options)
+        announce = _ignore if quiet else _announce
+        made = generate(generator, recipe, out, report=report, announce=announce, **options)
     if quiet:
         return
     dataset = open_dataset(made.path)

@@ -19,6 +19,7 @@ from ivl_shards.disk import drop_temporary, explained, sync_folder, try_lock
 from ivl_shards.errors import Damage, Foreign, Stopped, UserError
 from ivl_shards.format.structure import read_attributes, stored_shards
 from ivl_shards.format.writer import ShardWriter, shard_writer, write_index
+from ivl_shards.generation.cost import Cost, CostCheck
 from ivl_shards.generation.dask_cluster import Runner, connect_cluster
 from ivl_shards.generation.generator import Generator
 from ivl_shards.generation.layout import (
@@ -60,7 +61,9 @@ def generate(
     dask: str | None = None,
     shard_size: int | None = None,
     overwrite: bool = False,
+    force: bool = False,
     report: Report = lambda samples: None,
+    announce: Callable[[Cost], None] = lambda cost: None,
 ) -> Made:
     """Generate the dataset that a recipe describes, or continue an earlier run.
 
@@ -76,8 +79,12 @@ def generate(
         Samples per file; by default one file up to 20,000 samples, shards of 5,000 beyond.
     overwrite
         Replace a dataset of another recipe when the new one is complete.
+    force
+        Continue even if the disk seems too small.
     report
         Function that is called with the number of samples added since its last call.
+    announce
+        Function that is called once with the cost of what is left, measured on the first shard.
     """
     out = Path(out).absolute()
     workers = available_cores() if workers is None else workers
@@ -99,7 +106,8 @@ def generate(
         rendered = sum(job.samples for job in todo)
         report(recipe.total - rendered)
         with _runner(workers if len(todo) > 1 else 1, dask, generator) as runner:
-            _finish(layout, jobs, _results(runner, todo), report)
+            check = CostCheck(out, rendered, workers if dask is None else None, force, announce)
+            _finish(layout, jobs, check.watch(_results(runner, todo)), report)
         _drop_strays(generator, recipe, layout, overwrite)
     return Made(out, recipe.total, rendered)
 

@@ -76,7 +76,15 @@ def test_every_option_is_explained(path: tuple[str, ...]) -> None:
 
 
 # Options that a user of one tool expects to be the same in another.
-FLAGS = {"--dense-memory", "--json", "--overwrite", "--quiet", "--strict", "--char-quads"}
+FLAGS = {
+    "--dense-memory",
+    "--force",
+    "--json",
+    "--overwrite",
+    "--quiet",
+    "--strict",
+    "--char-quads",
+}
 ALIASES = {"--output", "-o", "--silent", "--force", "--number", "--num", "--verbose"}
 
 

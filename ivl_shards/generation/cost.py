@@ -1,0 +1,82 @@
+"""Cost: what a long run takes, measured on its first shard, and whether the disk can hold it."""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ivl_shards.errors import UserError
+from ivl_shards.generation.shard import Job
+
+# Of the free disk, a run may plan to use this much: other programs write as well.
+_USABLE = 0.98
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What is left to do after the first shard."""
+
+    samples: int
+    bytes: int
+    free: int
+    """Free bytes on the disk."""
+    seconds: float | None
+    """None: on a cluster, whose number of workers may change."""
+
+    def __str__(self) -> str:
+        """Return the cost as one line.
+
+        >>> str(Cost(4_995_000, 150_000_000_000, 300_000_000_000, 18_000.0))
+        '4,995,000 samples to go: about 5.0 hours and 150.0 GB; the disk has 300.0 GB free'
+        """
+        hours = ""
+        if self.seconds is not None:
+            long = self.seconds >= 5400
+            unit = "hours" if long else "minutes"
+            hours = f"{self.seconds / (3600 if long else 60):.1f} {unit} and "
+        size, free = self.bytes / 1e9, self.free / 1e9
+        return (
+            f"{self.samples:,} samples to go: about {hours}{size:.1f} GB; "
+            f"the disk has {free:.1f} GB free"
+        )
+
+
+@dataclass(frozen=True)
+class CostCheck:
+    """Measures the first shard of a run, announces the cost of the rest, and stops if it is more
+    than the disk can hold."""
+
+    out: Path
+    samples: int
+    """Samples to generate in this run."""
+    workers: int | None
+    """Processes that work at the same time; None: unknown, as on a cluster."""
+    force: bool
+    """Continue even if the disk seems too small."""
+    announce: Callable[[Cost], None]
+
+    def watch(self, results: Iterator[Job]) -> Iterator[Job]:
+        """Yield the finished jobs; check after the first one."""
+        begun, first = time.monotonic(), True
+        for job in results:
+            if first:
+                self._check(job, time.monotonic() - begun)
+                first = False
+            yield job
+
+    def _check(self, job: Job, seconds: float) -> None:
+        left = self.samples - job.samples
+        if left <= 0 or not job.path.exists():
+            return
+        size = int(job.path.stat().st_size / job.samples * left)
+        free = shutil.disk_usage(self.out.parent).free
+        # When the first of several workers is done, the others nearly are.
+        rounds = None if self.workers is None else left / (job.samples * self.workers)
+        cost = Cost(left, size, free, None if rounds is None else rounds * seconds)
+        if size > _USABLE * free and not self.force:
+            raise UserError(
+                f"{self.out}: {cost}: finished shards are kept; give a place on a larger disk, or "
+                "--force to continue all the same"
+            )
+        self.announce(cost)

@@ -32,8 +32,8 @@ from benchmark.tasks.task import Kind
 _ATTENTION_WEIGHT = 20.0
 # Subtracted from the logits: most of an image is not part of the attended line.
 _LOGIT_OFFSET = 3.0
-# Reading ends beyond this probability that no line is left, or after the number of lines that an
-# image can hold if each is at least so many pixels high.
+# Reading ends if the probability that no line is left exceeds the threshold, or after the number of
+# lines of the minimal height (in pixels) that fit into the image.
 _STOP_THRESHOLD, _MIN_LINE_HEIGHT = 0.5, 4
 # Vertical and horizontal dilations, in cells: which line of a block a cell belongs to depends on
 # all that is above it.

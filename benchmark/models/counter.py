@@ -108,7 +108,7 @@ class LateCounter(Counter):
     mix: nn.Module
     head: nn.Module  # → logits of Δm, (N, 4, H/4, W/4)
     fold: ClassVar[int] = 4
-    """Images are padded to a multiple of so many pixels."""
+    """Images are padded to a multiple of this number of pixels."""
 
     def __init__(self, sigma: float, jitter: float, stop_share: float, every: bool) -> None:
         """Set up the model.

@@ -126,7 +126,7 @@ def _perturbed_lines(batch: ReadingBatch, jitter: float) -> tuple[Tensor, Tensor
         off = np.stack([across[:, [0, 1, 1, 0]], down[:, [0, 0, 1, 1]]], 2)  # (length, 4, 2)
         off = off + rng.normal(0, jitter / 2, (length, 4, 2))
         moved = quads[i, :length] + off * _error_scale(quads[i, :length])[:, None, None]
-        # Pixel centres lie at + 0.5 for us and at whole numbers for OpenCV.
+        # Pixel centres are at + 0.5 here and at integers in OpenCV.
         corners = np.round((moved - 0.5) * 16).astype(np.int32)
         for step in range(length, 0, -1):  # where lines overlap, the earlier one wins
             cv2.fillConvexPoly(maps[i], corners[step - 1], step, shift=4)

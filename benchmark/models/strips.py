@@ -16,7 +16,7 @@ from torch.nn import functional
 _MARGIN = 1.25
 # Margin before and after the line, over its height.
 _END_MARGIN = 0.3
-# Strips are padded to a multiple of so many columns.
+# The length of a batch of strips is a multiple of this number of columns.
 _COLUMN_MULTIPLE = 32
 # Columns of padding after the longest strip. All others of a batch have such padding in training,
 # so a line that is read alone needs it, too.
@@ -40,7 +40,7 @@ class Band:
         return Band(self.left[rows], self.right[rows], self.heights[rows])
 
     def __truediv__(self, factor: float) -> "Band":
-        """Return the same bands in an image that is so many times smaller."""
+        """Return the same bands in an image that is smaller by a factor."""
         return Band(self.left / factor, self.right / factor, self.heights / factor)
 
     @property

@@ -1,1 +1,1 @@
-"""Reading pictures of a user: blocks of text, pages at several scales, whole photographs."""
+"""Reading: pictures of one block of text, at one or several scales, and whole photographs."""

@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file
 from torch.nn.functional import conv2d
 
+import icdar_blocks
 import textblocks_gen
 from benchmark.data.batches import make_batch
 from benchmark.evaluation.inductive_loop import STOP_THRESHOLD, run_loop
@@ -205,7 +206,7 @@ def test_the_finder_has_the_momentum_of_the_preset() -> None:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Generate small blocks of short lines, and scenes of ICDAR."""
+    """Generate small blocks of short lines, and blocks of ICDAR's scenes."""
     folder = tmp_path_factory.mktemp("data")
     for split, counts in (("train", (1, 2)), ("test", (1, 3))):
         recipe = TextRecipe(
@@ -219,6 +220,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
         textblocks_gen.generate(recipe, folder / f"text-blocks-{split}.h5", workers=1)
         make_tree(folder / "icdar2013", split, scenes=4)
+        plan = icdar_blocks.plan_dataset(icdar_blocks.group_split(folder / "icdar2013", split))
+        icdar_blocks.generate(plan, folder / f"icdar-blocks-{split}.h5", workers=1)
     return folder
 
 
@@ -362,9 +365,11 @@ def test_a_reader_is_trained_and_fine_tuned(run, data: Path, tmp_path: Path) -> 
     assert {int(n): s["samples"] for n, s in scores.items() if n.isdecimal()} == {
         n: k for n, k in enumerate(many.tolist()) if k
     }
-    again = run("ivl-bench", *reader, *tune)  # a finished run is not repeated
-    assert again.returncode == 0 and "from text-blocks-inductive-fast-seed0" in again.stdout
-    for options, says in (
+    written = (tuned / "weights.safetensors").stat().st_mtime_ns
+    again = run("ivl-bench", *reader, *tune)  # a finished run is not trained again
+    assert again.returncode == 0 and "ICDAR-2013 Text Blocks: word F in %" in again.stdout
+    assert (tuned / "weights.safetensors").stat().st_mtime_ns == written
+    for options, message in (
         (["--init", "nothing"], "nothing: no such run"),
         (["--init", f"{begun}/checkpoint.safetensors"], "a checkpoint, not weights"),
         (["--init", begun, "--preset", "paper", "--set", "shrink=16"], "another model"),
@@ -372,7 +377,7 @@ def test_a_reader_is_trained_and_fine_tuned(run, data: Path, tmp_path: Path) -> 
         bad = run(
             "ivl-bench", *reader, "--task", "icdar-blocks", "--out", "other", *blocks, *options
         )
-        assert bad.returncode == 2 and says in bad.stderr and bad.stderr.count("\n") == 1
+        assert bad.returncode == 2 and message in bad.stderr and bad.stderr.count("\n") == 1
     bad = run(
         "ivl-bench",
         "eval",

@@ -85,7 +85,7 @@ FLAGS = {
     "--strict",
     "--char-quads",
 }
-ALIASES = {"--output", "-o", "--silent", "--force", "--number", "--num", "--verbose"}
+ALIASES = {"--output", "-o", "--silent", "--number", "--num", "--verbose"}
 
 
 @every_command

@@ -399,31 +399,65 @@ def _score(options: EvalOptions) -> Result:
         return score_weights(path, test, decoding, processes.device, named, options.quiet)
 
 
-# fmt: off
 @cli.command("read")
 @click.argument("pictures", metavar="PICTURE...", nargs=-1, required=True, type=_PATH)
-@click.option("--weights", default=_PHOTO_READER, show_default=True, metavar="RUN|FILE|NAME",
-              help="The reader: a run's folder, a file of weights, or bundled weights.")
+@click.option(
+    "--weights",
+    default=_PHOTO_READER,
+    show_default=True,
+    metavar="RUN|FILE|NAME",
+    help="The reader: a run's folder, a file of weights, or bundled weights.",
+)
 @_NAMED
-@click.option("--block", "is_block", is_flag=True,
-              help="Each picture shows one block of text: do not search for blocks in it.")
-@click.option("--min-confidence", type=float, default=0.0, show_default=True, metavar="X",
-              help="Leave out lines that are read with less confidence, 0 to 1.")
-@click.option("--out", type=_PATH, metavar="FILE.html|FILE.png",
-              help="Write the steps of each block: a page to play them on, or one picture.")
+@click.option(
+    "--block",
+    "is_block",
+    is_flag=True,
+    help="Each picture shows one block of text: do not search for blocks in it.",
+)
+@click.option(
+    "--min-confidence",
+    type=float,
+    default=0.0,
+    show_default=True,
+    metavar="X",
+    help="Leave out lines that are read with less confidence, 0 to 1.",
+)
+@click.option(
+    "--out",
+    type=_PATH,
+    metavar="FILE.html|FILE.png",
+    help="Write the steps of each block: a page to play them on, or one picture.",
+)
 @_LEXICON
 @_BEAM
-@click.option("--threads", type=int, default=1, show_default=True,
-              help="Number of CPU threads; photographs are read in small pieces, which gain "
-              "little from more.")
-@click.option("--json", "as_json", is_flag=True,
-              help="Print blocks and lines with their corners in pixels as JSON.")
+@click.option(
+    "--threads",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Number of CPU threads; photographs are read in small pieces, which gain "
+    "little from more.",
+)
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print blocks and lines with their corners in pixels as JSON.",
+)
 @click.option("--quiet", is_flag=True, help="Print nothing but the text and errors.")
-# fmt: on
 def read_command(
-    pictures: tuple[Path, ...], weights: str, named: tuple[str, ...], is_block: bool,
-    min_confidence: float, out: Path | None, lexicon: str | None, beam: int | None, threads: int,
-    as_json: bool, quiet: bool,
+    pictures: tuple[Path, ...],
+    weights: str,
+    named: tuple[str, ...],
+    is_block: bool,
+    min_confidence: float,
+    out: Path | None,
+    lexicon: str | None,
+    beam: int | None,
+    threads: int,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Read the text of photographs, block by block and line by line.
 
@@ -516,16 +550,20 @@ def tasks_command(as_json: bool) -> None:
         )
 
 
-# fmt: off
 @cli.command("models")
 @click.argument("weights", metavar="[RUN|WEIGHTS]", required=False)
-@click.option("--results", type=_PATH, default=RESULTS, show_default="those of the project",
-              help="Folder of the results that cards take their scores from.")
-@click.option("--out", type=_PATH, metavar="FILE.md",
-              help="Write the cards of all bundled weights to a page.")
+@click.option(
+    "--results",
+    type=_PATH,
+    default=RESULTS,
+    show_default="those of the project",
+    help="Folder of the results that cards take their scores from.",
+)
+@click.option(
+    "--out", type=_PATH, metavar="FILE.md", help="Write the cards of all bundled weights to a page."
+)
 @_NAMED
 @_JSON
-# fmt: on
 def models_command(
     weights: str | None, results: Path, out: Path | None, named: tuple[str, ...], as_json: bool
 ) -> None:
@@ -576,8 +614,13 @@ def _write_pages(out: Path, texts: Mapping[str, str]) -> None:
 
 @cli.command("results", epilog="Example: ivl-bench results results --out docs/RESULTS.md")
 @click.argument("folder", type=_PATH, default=Path("results"))
-@click.option("--out", type=_PATH, default=Path("docs/RESULTS.md"), show_default=True,
-              help="The page to write.")
+@click.option(
+    "--out",
+    type=_PATH,
+    default=Path("docs/RESULTS.md"),
+    show_default=True,
+    help="The page to write.",
+)
 def results_command(folder: Path, out: Path) -> None:
     """Write the results page from all results in a folder, with its training curves."""
     results = read_results(folder)
@@ -585,22 +628,36 @@ def results_command(folder: Path, out: Path) -> None:
     _write_pages(out, {out.name: page, **curve_pictures(results)})
 
 
-# fmt: off
 @cli.command("report")
 @click.argument("places", metavar="[RUN|RESULT]...", nargs=-1, type=_PATH)
-@click.option("--out", type=_PATH, default=Path("report.html"), show_default=True,
-              help="The page to write.")
-@click.option("--data", type=_PATH, default=Path("data"), show_default=True,
-              help="Folder of the datasets; runs whose test set it lacks are not played.")
+@click.option(
+    "--out", type=_PATH, default=Path("report.html"), show_default=True, help="The page to write."
+)
+@click.option(
+    "--data",
+    type=_PATH,
+    default=Path("data"),
+    show_default=True,
+    help="Folder of the datasets; runs whose test set it lacks are not played.",
+)
 @_NAMED
-@click.option("--samples", type=int, default=6, show_default=True,
-              help="Test images to play for each inductive run, failures first.")
+@click.option(
+    "--samples",
+    type=int,
+    default=6,
+    show_default=True,
+    help="Test images to play for each inductive run, failures first.",
+)
 @_THREADS
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-# fmt: on
 def report_command(
-    places: tuple[Path, ...], out: Path, data: Path, named: tuple[str, ...], samples: int,
-    threads: int | None, quiet: bool,
+    places: tuple[Path, ...],
+    out: Path,
+    data: Path,
+    named: tuple[str, ...],
+    samples: int,
+    threads: int | None,
+    quiet: bool,
 ) -> None:
     """Write the report: tables, charts, and the inductive loop step by step, on one page.
 

@@ -137,8 +137,9 @@ Path("sung").touch()
 def test_a_name_in_a_file_imports_nothing(run, data: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MODEL)
     (tmp_path / "canary.py").write_text(CANARY)
-    trained = ["run", "--model", "canary:Canary", "--task", "coloured-shapes", *TINY, "--quiet"]
-    done = run("ivl-bench", *trained)
+    own = own_data(data, "coloured-shapes")
+    trained = ["run", "--model", "canary:Canary", "--task", "coloured-shapes", *own, *TINY]
+    done = run("ivl-bench", *trained, "--quiet")
     assert done.returncode == 0, done.stderr
     (tmp_path / "sung").unlink()
     folder = "runs/coloured-shapes-canary.Canary-fast-seed0"
@@ -149,7 +150,7 @@ def test_a_name_in_a_file_imports_nothing(run, data: Path, tmp_path: Path) -> No
     reported = run("ivl-bench", "report", "runs")
     assert reported.returncode == 0, reported.stderr
     assert not (tmp_path / "sung").exists()
-    named = run("ivl-bench", "eval", folder, "--model", "canary:Canary", "--quiet")
+    named = run("ivl-bench", "eval", folder, "--model", "canary:Canary", "--quiet", *own[4:])
     assert named.returncode == 0, named.stderr
     assert (tmp_path / "sung").exists()
 

@@ -6,13 +6,13 @@ import re
 import sys
 from typing import Any
 
-from benchmark.data.alphabets import ALPHABETS
+from benchmark.data.alphabets import ALPHABETS, reader_alphabet
 from benchmark.models.contract import Model
 from benchmark.models.counter import FastCounter, PaperCounter
 from benchmark.models.end_to_end import build_end_to_end
-from benchmark.models.line_reader import ROWS, STRIDES
+from benchmark.models.line_reader import ROWS, STRIDES, LineReader
+from benchmark.models.paper_reader import PaperReader, text_size
 from benchmark.models.photo_counter import PhotoCounter
-from benchmark.models.reader import build_reader
 from benchmark.options import Option, check_options, choice, flag, like, number, whole, wholes
 from benchmark.registry import MODELS, ModelEntry
 from benchmark.tasks.task import ReadingTask, Task
@@ -23,10 +23,22 @@ from ivl_shards.errors import did_you_mean
 
 def _inductive(task: Task, preset: str, options: dict[str, Any]) -> Model:
     if isinstance(task, ReadingTask):
-        return build_reader(task, preset, options)
+        return _reader(task, preset, options)
     if preset == "paper":
         return PaperCounter(task.channels, **options)
     return (PhotoCounter if task.photographs else FastCounter)(task.channels, **options)
+
+
+def _reader(task: ReadingTask, preset: str, options: dict[str, Any]) -> Model:
+    """Build the reader of a preset: the paper's takes colour images, the fast one grey ones."""
+    if preset != "paper":
+        others = {name: value for name, value in options.items() if name != "alphabet"}
+        return LineReader(1, reader_alphabet(task, options), **others)
+    if not task.photographs:
+        return PaperReader(task.channels, task.alphabet, **options)
+    others = {name: value for name, value in options.items() if name != "shrink"}
+    size = text_size(int(options.get("shrink", 1)))
+    return PaperReader(task.channels, task.alphabet, size, **others)
 
 
 _INIT = choice("gaussian", "scaled", "own")

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, binary_cross_entropy_with_logits, cross_entropy
 
+from benchmark.data.alphabets import reader_alphabet
 from benchmark.data.batches import Batch, CountingBatch, ReadingBatch
 from benchmark.evaluation.metrics import Prediction
 from benchmark.models.attention import (
@@ -25,7 +26,7 @@ from benchmark.models.contract import Model
 from benchmark.models.counting_encoders import DrawingEncoder, PhotoEncoder, counting_encoder
 from benchmark.models.equivariant import SYMMETRIES
 from benchmark.models.layers import initialise
-from benchmark.models.reader import TOY, PaperSize, text_alphabet, text_size, wide_toy_encoder
+from benchmark.models.paper_reader import TOY, PaperSize, text_size, wide_toy_encoder
 from benchmark.models.tokens import Tokens, pad_tokens
 from benchmark.tasks.task import Kind, ReadingTask, Task
 
@@ -161,7 +162,7 @@ def build_end_to_end(task: Task, preset: str, options: dict[str, Any]) -> Model:
         return EndToEndCounter(encoder, features, init)
     if task.photographs and preset == "fast":
         others = {name: value for name, value in options.items() if name != "alphabet"}
-        return BlockReader(1, text_alphabet(task, options), **others)
+        return BlockReader(1, reader_alphabet(task, options), **others)
     # A quarter of the cells is enough for shapes, and attention over them is fast.
     pool = 2 if preset == "fast" else 1
     size = _size(task, preset, options)

@@ -28,7 +28,7 @@ from benchmark.models.pyramid_finder import PyramidFinder
 from benchmark.models.reading_loss import group_by_length, line_targets, reading_loss
 from benchmark.models.step import Step
 from benchmark.models.step_targets import ReadingSteps, reading_steps
-from benchmark.models.strip_reader import ResidualReader, blank_padding
+from benchmark.models.strip_reader import ResidualReader, StripReader
 from benchmark.models.strips import (
     Band,
     Strips,
@@ -272,44 +272,6 @@ class Finder(nn.Module):
         return logits[:, 0], self.stop_weight * highest + self.stop_bias
 
 
-class StripReader(nn.Module):
-    """Reads strips: convolutions that reduce the height to 1, then an LSTM along the line."""
-
-    # One step of the LSTM, which is expensive, for four columns, and two frames of CTC for each
-    # step, so that narrow letters have a frame of their own.
-    _COLUMNS, _FRAMES = 4, 2
-
-    def __init__(self, channels: int, symbols: int, size: ReaderSize) -> None:
-        super().__init__()
-        a, b, c, d, e = size.reader
-        self.layers = nn.Sequential(
-            _conv(channels, a, 5, (2, 2)),
-            _conv(a, b, 3),
-            nn.MaxPool2d(2, ceil_mode=True),
-            _conv(b, c, 3),
-            _conv(c, d, 3),
-            nn.MaxPool2d((2, 1)),
-            _conv(d, e, 3),
-        )  # (N, e, rows / 8, columns / 4)
-        self.flatten = nn.Sequential(
-            nn.Conv1d(e * (size.rows // 8), e, 1, bias=False), BatchNorm(e), nn.ReLU()
-        )
-        self.along = nn.LSTM(e, size.hidden, bidirectional=True, batch_first=True)
-        self.characters = nn.Linear(2 * size.hidden, self._FRAMES * (1 + symbols))
-
-    def forward(self, strips: Strips) -> tuple[Tensor, Tensor]:
-        """Return log-probabilities for CTC (N, L, V) and the number of frames in use (N,).
-
-        The frames after these are blank.
-        """
-        x = self.layers(strips.pixels.contiguous(memory_format=torch.channels_last))
-        x = self.flatten(x.flatten(1, 2))  # (N, e, steps)
-        x, _ = self.along(x.transpose(1, 2))  # (N, steps, 2 · hidden)
-        logits = self.characters(x).unflatten(2, (self._FRAMES, -1)).flatten(1, 2)  # (N, L, V)
-        frames = -(-strips.columns // self._COLUMNS) * self._FRAMES
-        return blank_padding(logits, frames).log_softmax(2), frames
-
-
 def _finder(channels: int, size: ReaderSize) -> "Finder | PyramidFinder":
     if size.scales == "one":
         return Finder(channels, size)
@@ -320,7 +282,7 @@ def _finder(channels: int, size: ReaderSize) -> "Finder | PyramidFinder":
 
 def _strip_reader(channels: int, symbols: int, size: ReaderSize) -> nn.Module:
     if size.layers == "plain":
-        return StripReader(channels, symbols, size)
+        return StripReader(channels, symbols, size.rows, tuple(size.reader), size.hidden)
     if size.layers == "residual":
         return ResidualReader(channels, symbols, size.rows, tuple(size.reader), size.hidden)
     raise UserError(f"layers '{size.layers}': plain or residual")

@@ -9,12 +9,11 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from benchmark.data.alphabets import ALPHABETS
+from benchmark.data.alphabets import ALPHABETS, alphabet_name
 from benchmark.models.block_reader import BlockReader
 from benchmark.models.build import build_model
 from benchmark.models.contract import InductiveModel, Model
 from benchmark.models.line_reader import LineReader
-from benchmark.models.reader import alphabet_name
 from benchmark.registry import MODELS, find_task
 from benchmark.tasks.task import ReadingTask
 from benchmark.training.run_folder import Config, RunFolder, config_from_json

@@ -1,15 +1,54 @@
-"""Residual strip reader: predicts the symbols of strips of text, trained with CTC."""
+"""Strip readers: predict the symbols of strips of text, trained with CTC."""
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from benchmark.models.ctc import BLANK
+from benchmark.models.layers import BatchNorm
 from benchmark.models.strips import Strips
 
 # One step of the LSTM, which is expensive, for four columns, and two frames of CTC for each step,
 # so that narrow letters have a frame of their own.
 _COLUMNS, _FRAMES = 4, 2
+
+
+class StripReader(nn.Module):
+    """Reads strips: convolutions that reduce the height to 1, then an LSTM along the line."""
+
+    def __init__(
+        self, channels: int, symbols: int, rows: int, widths: tuple[int, ...], hidden: int
+    ) -> None:
+        """Set up the layers: `widths` are the channels of five convolutions, `hidden` is the size
+        of the LSTM in each direction."""
+        super().__init__()
+        a, b, c, d, e = widths
+        self.layers = nn.Sequential(
+            _synced_conv(channels, a, 5, (2, 2)),
+            _synced_conv(a, b, 3),
+            nn.MaxPool2d(2, ceil_mode=True),
+            _synced_conv(b, c, 3),
+            _synced_conv(c, d, 3),
+            nn.MaxPool2d((2, 1)),
+            _synced_conv(d, e, 3),
+        )  # (N, e, rows / 8, columns / 4)
+        self.flatten = nn.Sequential(
+            nn.Conv1d(e * (rows // 8), e, 1, bias=False), BatchNorm(e), nn.ReLU()
+        )
+        self.along = nn.LSTM(e, hidden, bidirectional=True, batch_first=True)
+        self.characters = nn.Linear(2 * hidden, _FRAMES * (1 + symbols))
+
+    def forward(self, strips: Strips) -> tuple[Tensor, Tensor]:
+        """Return log-probabilities for CTC (N, L, V) and the number of frames in use (N,).
+
+        The frames after these are blank.
+        """
+        x = self.layers(strips.pixels.contiguous(memory_format=torch.channels_last))
+        x = self.flatten(x.flatten(1, 2))  # (N, e, steps)
+        x, _ = self.along(x.transpose(1, 2))  # (N, steps, 2 · hidden)
+        logits = self.characters(x).unflatten(2, (_FRAMES, -1)).flatten(1, 2)  # (N, L, V)
+        frames = -(-strips.columns // _COLUMNS) * _FRAMES
+        return blank_padding(logits, frames).log_softmax(2), frames
 
 
 class ResidualReader(nn.Module):
@@ -78,5 +117,16 @@ def _conv(
     return nn.Sequential(
         nn.Conv2d(before, after, kernel, stride, padding, bias=False),
         nn.BatchNorm2d(after),
+        nn.ReLU(),
+    )
+
+
+def _synced_conv(
+    before: int, after: int, kernel: int, stride: tuple[int, int] = (1, 1)
+) -> nn.Sequential:
+    """Return a convolution, batch normalisation over all processes, and ReLU."""
+    return nn.Sequential(
+        nn.Conv2d(before, after, kernel, stride, kernel // 2, bias=False),
+        BatchNorm(after),
         nn.ReLU(),
     )

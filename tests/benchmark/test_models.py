@@ -9,7 +9,7 @@ from benchmark.models.build import build_model
 from benchmark.models.contract import Model
 from benchmark.models.counter import FastCounter, PaperCounter
 from benchmark.models.counting_encoders import counting_encoder
-from benchmark.models.reader import PaperReader, toy_encoder
+from benchmark.models.paper_reader import PaperReader, toy_encoder
 from benchmark.registry import MODELS, TASKS, find_task, find_training
 
 

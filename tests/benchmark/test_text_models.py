@@ -21,7 +21,7 @@ from benchmark.models.drn import LAYERS, drn_encoder
 from benchmark.models.layers import BatchNorm, ResidualUnit, to_grey
 from benchmark.models.line_reader import LineReader
 from benchmark.models.load import find_weights, load_encoder, load_model
-from benchmark.models.reader import PaperReader, text_size
+from benchmark.models.paper_reader import PaperReader, text_size
 from benchmark.models.step_targets import reading_steps
 from benchmark.registry import find_task, find_training
 from benchmark.training.settings import parse_change, training_split

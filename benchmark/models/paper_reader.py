@@ -1,25 +1,22 @@
-"""Readers: the paper's inductive reader, and which reader a task has (section 4.1, appendix)."""
+"""The paper's inductive reader (section 4.1 and the appendix)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, interpolate
 
-from benchmark.data.alphabets import ALPHABETS
 from benchmark.data.batches import Batch, ReadingBatch
 from benchmark.models.attention import AttentionLstm, flatten_cells
 from benchmark.models.contract import InductiveModel
 from benchmark.models.drn import drn_encoder
 from benchmark.models.layers import BatchNorm, initialise
-from benchmark.models.line_reader import LineReader
 from benchmark.models.step import Step
 from benchmark.models.step_targets import reading_steps
 from benchmark.models.tokens import Tokens, pad_tokens
-from benchmark.tasks.task import Kind, ReadingTask
-from ivl_shards import UserError
+from benchmark.tasks.task import Kind
 
 # Longest line that is decoded, in symbols: a decoder that has not ended by then will not.
 _MAX_SYMBOLS = 200
@@ -191,33 +188,3 @@ class PaperReader(InductiveModel):
     def update(self, memory: Tensor, delta: Tensor) -> Tensor:
         """Return m + Δm, clamped to 0 … 1."""
         return (memory + delta).clamp(0, 1)
-
-
-def build_reader(task: ReadingTask, preset: str, options: dict[str, Any]) -> InductiveModel:
-    """Build the reader of a preset: the paper's takes colour images, the fast one grey ones."""
-    if preset != "paper":
-        others = {name: value for name, value in options.items() if name != "alphabet"}
-        return LineReader(1, text_alphabet(task, options), **others)
-    if not task.photographs:
-        return PaperReader(task.channels, task.alphabet, **options)
-    others = {name: value for name, value in options.items() if name != "shrink"}
-    size = text_size(int(options.get("shrink", 1)))
-    return PaperReader(task.channels, task.alphabet, size, **others)
-
-
-def alphabet_name(task: ReadingTask, options: Mapping[str, Any]) -> str:
-    """Return the name of a line reader's alphabet; older weights, which do not state one, have
-    `letters`."""
-    return str(options.get("alphabet", "letters" if task.photographs else ""))
-
-
-def text_alphabet(task: ReadingTask, options: Mapping[str, Any]) -> str:
-    """Return the symbols of a line reader."""
-    name = alphabet_name(task, options)
-    if not task.photographs:
-        if name:
-            raise UserError(f"alphabet '{name}': {task.name} has its own alphabet")
-        return task.alphabet
-    if name not in ALPHABETS:
-        raise UserError(f"alphabet '{name}': {' or '.join(ALPHABETS)}")
-    return ALPHABETS[name]

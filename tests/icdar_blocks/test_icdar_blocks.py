@@ -206,7 +206,7 @@ def test_sheet_and_page_are_written(tmp_path, run) -> None:
         (["--root", "root", "--split", "val"], ["val"]),
         (["--root", "root", "--rule", "best"], ["best"]),
         (["--root", "root", "--choice", "growth=0", "out.h5"], ["growth"]),
-        (["--root", "root", "out.txt"], ["ends in .h5"]),
+        (["--root", "root", "out.txt"], ["must end in .h5"]),
         (["--root", "root", "--canvas", "x1", "out.h5"], ["--canvas x1", "448x320"]),
         (["--root", "root", "--canvas", "1x1", "out.h5"], ["--canvas 1x1: must be between 8"]),
         (["--root", "root", "--margin", "nan", "out.h5"], ["margin"]),

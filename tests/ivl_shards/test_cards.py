@@ -204,7 +204,7 @@ def test_every_knob_is_in_the_command(make) -> None:
 
 def test_a_generator_without_a_command_line(tmp_path: Path) -> None:
     generate(PHOTOS, PhotoRecipe((1, 2), 6), tmp_path / "data.h5", workers=1)
-    assert "does not say by which command" in text_of(open_dataset(tmp_path / "data.h5"))
+    assert "does not state a command" in text_of(open_dataset(tmp_path / "data.h5"))
 
 
 def test_one_shard_of_many_says_so(make) -> None:

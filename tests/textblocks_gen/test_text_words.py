@@ -9,7 +9,7 @@ from commands import assert_one_line
 from fonts import default_faces
 from ivl_shards import UserError, open_dataset
 from textblocks_gen import Inputs, TextRecipe, complete, stream
-from textblocks_gen.card import about
+from textblocks_gen.card import metadata
 from textblocks_gen.holdout import SPLITS, kept, split_of
 from textblocks_gen.studio import usable_faces, words_of
 from textblocks_gen.words.filters import is_profane, profanity
@@ -67,12 +67,12 @@ def test_the_card_counts_what_is_left_out() -> None:
     count = words_of(RECIPE, Inputs()).profane
     words = load_lexicon().words
     assert count == sum(map(is_profane, words)) > 200
-    (origin,) = [o for o in about(complete(RECIPE, Inputs()), None).origins if o.what == "words"]
+    (origin,) = [o for o in metadata(complete(RECIPE, Inputs()), None).origins if o.what == "words"]
     assert f"{count} slurs and swear words are left out" in origin.where
     everything = complete(recipe(unfiltered=True), Inputs())
-    (origin,) = [o for o in about(everything, None).origins if o.what == "words"]
+    (origin,) = [o for o in metadata(everything, None).origins if o.what == "words"]
     assert "not left out" in origin.where
-    assert "--unfiltered" in about(everything, None).command
+    assert "--unfiltered" in metadata(everything, None).command
 
 
 def test_a_lexicon_of_nothing_else(run, tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ def test_the_paper_holds_nothing_out_and_scenes_do() -> None:
     assert recipe(holdout="words, fonts") == recipe(holdout="fonts,words")
     only_words = complete(held("train", "words"), Inputs())
     assert only_words.fonts == complete(recipe(split="train"), Inputs()).fonts
-    card = about(only_words, None)
+    card = metadata(only_words, None)
     assert "--holdout words" in card.command
     assert "The words of this split (train) do not occur in the other splits." in card.description
 

@@ -162,6 +162,26 @@ def test_coco_is_the_same_for_the_same_data_and_valid_json(run, tmp_path: Path) 
     assert set(json.loads(one)) == {"info", "licenses", "categories", "images", "annotations"}
 
 
+def test_coco_masks_of_shapes_are_the_shapes(make, tmp_path: Path) -> None:
+    """The mask of a circle or a triangle covers its pixels, not those around it in its box."""
+    pycocotools = pytest.importorskip("pycocotools.coco")
+    dataset = make(ColouredRecipe((1,), 24, size=96))
+    list(export(dataset, "coco", tmp_path / "out"))
+    with contextlib.redirect_stdout(io.StringIO()):
+        coco = pycocotools.COCO(tmp_path / "out" / "annotations.json")
+    kinds = set()
+    for i, sample in enumerate(dataset):
+        (annotation,) = coco.loadAnns(coco.getAnnIds(imgIds=i + 1))
+        kinds.add(coco.cats[annotation["category_id"]]["name"])
+        mask = coco.annToMask(annotation).astype(bool)
+        colours, counts = np.unique(sample.image.reshape(-1, 3), axis=0, return_counts=True)
+        ground, ink = colours[counts.argmax()].astype(int), sample["colour"][0].astype(int)
+        painted = abs(sample.image - ink).sum(2) < abs(sample.image - ground).sum(2)
+        assert (mask & painted).sum() / (mask | painted).sum() > 0.85
+        assert annotation["bbox"][2] == pytest.approx(np.ptp(sample["box"][0][::2]), abs=0.6)
+    assert kinds == {"circle", "triangle", "square"}
+
+
 def test_no_objects_no_annotations(make, tmp_path: Path) -> None:
     list(export(make(ColouredRecipe((0,), 2)), "coco", tmp_path / "out"))
     read = json.loads((tmp_path / "out" / "annotations.json").read_text())

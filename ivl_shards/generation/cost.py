@@ -35,11 +35,14 @@ class Cost:
             long = self.seconds >= 5400
             unit = "hours" if long else "minutes"
             hours = f"{self.seconds / (3600 if long else 60):.1f} {unit} and "
-        size, free = self.bytes / 1e9, self.free / 1e9
         return (
-            f"{self.samples:,} samples to go: about {hours}{size:.1f} GB; "
-            f"the disk has {free:.1f} GB free"
+            f"{self.samples:,} samples to go: about {hours}{_size(self.bytes)}; "
+            f"the disk has {_size(self.free)} free"
         )
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
 
 
 @dataclass(frozen=True)

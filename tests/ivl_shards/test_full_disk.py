@@ -36,7 +36,7 @@ def small_disk(tmp_path: Path):
 def test_it_says_so_keeps_what_is_done_and_goes_on(small_disk, workers: int) -> None:
     make = f"{tool('shapes-gen')} {COMMAND.format(workers=workers)}"
     ran = small_disk(
-        f"{make} --quiet; echo code $?; ls disk/out.h5.shards; ls disk;"
+        f"{make} --quiet --force; echo code $?; ls disk/out.h5.shards; ls disk;"
         f"mount -o remount,size=8m disk; {make}; echo code $?;"
         f"{tool('ivl-shards')} verify disk/out.h5; echo code $?"
     )
@@ -50,6 +50,19 @@ def test_it_says_so_keeps_what_is_done_and_goes_on(small_disk, workers: int) -> 
     assert all(name.endswith(".h5") for name in kept), "something half-written was left"
     assert any("existed already" in line for line in lines[1:]), ran.stderr
     assert not any("Traceback" in line for line in lines)
+
+
+def test_a_run_that_will_not_fit_stops_after_its_first_shards(small_disk) -> None:
+    make = f"{tool('shapes-gen')} {COMMAND.format(workers=1)} --quiet"
+    ran = small_disk(
+        f"{make}; echo code $?; ls disk/out.h5.shards;"
+        f"mount -o remount,size=8m disk; {make}; echo code $?"
+    )
+    assert ran.stderr.count("\n") == 1
+    assert "330 samples to go" in ran.stderr and "--force" in ran.stderr
+    codes = [line for line in ran.stdout.splitlines() if line.startswith("code")]
+    assert codes == ["code 2", "code 0"], ran.stdout + ran.stderr
+    assert any(line.endswith(".h5") for line in ran.stdout.splitlines()), "finished work is kept"
 
 
 def test_one_file_too(small_disk) -> None:

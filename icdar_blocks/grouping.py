@@ -37,7 +37,7 @@ def group(words: Iterable[AnyWord], rule: Rule = PUBLISHED) -> list[Block]:
 
 
 def words_to_lines(words: Sequence[Word], rule: Rule = PUBLISHED) -> list[Line]:
-    """Link words that lie beside each other; a line is all that hangs together."""
+    """Link words that lie beside each other; a line is a connected group of words."""
     boxes = _array(word.box for word in words)
     parts = _components(len(words), _word_links(boxes, rule))
     return [Line(words[i] for i in part) for part in parts]

@@ -334,7 +334,7 @@ def draw_motion(recipe: TextRecipe, n: Numbers) -> Motion:
 
 
 def draw_enlargement(recipe: TextRecipe, n: Numbers) -> float:
-    """Draw by how much the image was smaller."""
+    """Draw the factor by which the image is shrunk and enlarged again."""
     if not n.happens(recipe.low_resolution):
         return 1.0
     return 1.1 + max(recipe.low_resolution_most - 1.1, 0.0) * n.seldom_large()

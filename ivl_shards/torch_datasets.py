@@ -153,10 +153,15 @@ class InductiveSteps(TorchDataset[InductiveStep]):
         target: Any = int(not last)
         if self.target is not None:
             target = _output(sample[self.target], t)
-        arrays = map(torch.from_numpy, (memory, delta, after))
-        memory_, delta_, after_ = arrays
-        image = _tensor("image", sample.image)
-        return InductiveStep(image, memory_, target, after_, delta_, t, last)
+        return InductiveStep(
+            image=_tensor("image", sample.image),
+            memory=torch.from_numpy(memory),
+            target=target,
+            next_memory=torch.from_numpy(after),
+            delta=torch.from_numpy(delta),
+            t=t,
+            last=last,
+        )
 
     @staticmethod
     def collate(items: Sequence[InductiveStep]) -> InductiveStep:

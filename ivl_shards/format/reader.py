@@ -317,8 +317,8 @@ class Dataset(Sequence[Sample]):
     def where(self, condition: str = "", **equal: Any) -> "Dataset":
         """Select samples by their labels, without reading any image.
 
-        >>> # dataset.where(line_count=3)
-        >>> # dataset.where("line_count <= 3 and alignment == 0")
+        For example `dataset.where(line_count=3)`, or
+        `dataset.where("line_count <= 3 and alignment == 0")`.
         """
         chosen = np.ones(len(self), bool)
         if condition:

@@ -22,6 +22,7 @@ from benchmark.data.datasets import DataFolder
 from benchmark.models.build import build_model
 from benchmark.models.load import bundled_weights, load_model
 from benchmark.registry import find_task, find_training
+from benchmark.results.tables import read_results
 from benchmark.run import Run, run_one
 from benchmark.training.processes import join_processes
 from benchmark.training.run_folder import Config
@@ -340,7 +341,7 @@ def test_our_own_files_stay_readable() -> None:
     for path in bundled_weights():
         outcome = watched(lambda path=path: load_model(path))
         outcome.check(codes=(0,))
-    outcome = watched(lambda: benchmark.cli.read_results(ROOT / "results"))
+    outcome = watched(lambda: read_results(ROOT / "results"))
     outcome.check(codes=(0,))
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ivl_shards import Sample, UserError
@@ -32,6 +32,7 @@ def inside(sample: Sample, k: int) -> np.ndarray:
 
 @settings(max_examples=60)
 @given(st.integers(0, 2**31), st.integers(0, 30))
+@example(7251413, 26)  # has a triangle of 20 pixels
 def test_every_object_is_there_seen_and_told_apart(seed: int, count: int) -> None:
     sample = next(samples(ColouredRecipe(counts=(count,), total=1, seed=seed)))
     assert len(sample["centres"]) == len(sample["kind"]) == len(sample["box"]) == count
@@ -40,7 +41,7 @@ def test_every_object_is_there_seen_and_told_apart(seed: int, count: int) -> Non
         x0, y0, x1, y1 = sample["box"][k]
         assert 0 <= x0 < x1 <= 128 and 0 <= y0 < y1 <= 128  # noqa: PT018
         body = inside(sample, k)
-        assert body.sum() > 20
+        assert body.sum() >= 20  # the smallest triangle, however it lies on the pixel grid
         own = (sample.image[body] == sample["colour"][k]).all(axis=1)
         assert own.mean() >= VISIBLE, "hidden, or not the colour it is labelled with"
         assert distance(tuple(int(c) for c in sample["colour"][k]), ground) >= 150

@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -200,3 +201,14 @@ def test_the_index_takes_no_memory_for_each_shard(tmp_path: Path) -> None:
         assert not run.stderr
         peaks.append(float(run.stdout))
     assert peaks[1] - peaks[0] < 40, peaks
+
+
+def test_the_example_in_the_docs_finds_an_image(
+    many: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (ROOT / "docs" / "FORMAT.md").read_text("utf-8").partition("## Places")[2]
+    example = text.partition("```python\n")[2].partition("```")[0]
+    monkeypatch.chdir(many.parent)
+    names: dict[str, Any] = {}
+    exec(example, names)
+    assert np.array_equal(names["image"], open_dataset(many)[7].image)

@@ -99,10 +99,10 @@ def joined_licence(licences: Iterable[str]) -> str:
 def joined_split(splits: Iterable[str]) -> str:
     """Return the name of the split of merged data.
 
-    >>> joined_split(["train", "val", "train"])
+    >>> joined_split(["train", "val", "train-val"])
     'train-val'
     """
-    return "-".join(_unique(splits))
+    return "-".join(_unique(part for each in splits for part in each.split("-")))
 
 
 def _joined_metadata(all_: Sequence[Metadata]) -> Metadata:

@@ -126,9 +126,9 @@ def plan_take(
         **({"where": conditions} if conditions else {}),
         **({"n": n, "seed": seed} if n is not None else {}),
     }
-    how = "random samples" if n is not None else "samples"
     which = f": {_listed(conditions, said)}" if conditions or said else ""
-    sentence = f"A selection of {len(chosen):,} of {len(dataset):,} {how}{which}."
+    how = ", chosen at random" if n is not None else ""
+    sentence = f"A selection of {len(chosen):,} of {len(dataset):,} samples{which}{how}."
     operation = Operation("take", settings, _take_command(settings, split), sentence)
     name = split or dataset.attributes["split"]
     description = derived([dataset], file_schema(dataset), len(chosen), name, operation)

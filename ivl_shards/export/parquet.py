@@ -87,12 +87,18 @@ def import_pyarrow() -> Any:
 def arrow_schema(dataset: Dataset) -> "pa.Schema":
     """Return the columns of a dataset, with Hugging Face's features and the fields' meanings."""
     pa = import_pyarrow()
-    features = {field.name: hugging_face_feature(field) for field in dataset.schema}
+    fields = _ordered(dataset)
+    features = {field.name: hugging_face_feature(field) for field in fields}
     columns = [
         pa.field(f.name, arrow_type(f), metadata={"meaning": f.meaning, "unit": f.unit})
-        for f in dataset.schema
+        for f in fields
     ]
     return pa.schema(columns, {"huggingface": json.dumps({"info": {"features": features}})})
+
+
+def _ordered(dataset: Dataset) -> list[Field]:
+    """Return the fields in the order of the columns: pictures first, as in a table to look at."""
+    return sorted(dataset.schema, key=lambda field: kind_of(field) != "picture")
 
 
 def arrow_type(field: Field) -> "pa.DataType":
@@ -117,9 +123,6 @@ def hugging_face_feature(field: Field) -> Json:
     kind, shape = kind_of(field), unpadded_shape(field)
     if kind == "picture":
         return {"_type": "Image"}
-    if field.name == MEMORY:
-        dtype = np.dtype(field.dtype).name
-        return {"shape": [None, *shape[1:]], "dtype": dtype, "_type": "Array3D"}
     if kind == "class":
         feature: Json = {"names": list(field.classes), "_type": "ClassLabel"}
     else:
@@ -167,7 +170,7 @@ def _columns(part: Dataset, pool: ThreadPoolExecutor) -> dict[str, Any]:
     stored = {field.name: part.column(field.name) for field in part.schema}
     _check_lengths(part, stored)
     found: dict[str, Any] = {}
-    for field in part.schema:
+    for field in _ordered(part):
         if kind_of(field) == "picture":
             found[field.name] = pool.submit(_picture_column, field, stored)
             continue

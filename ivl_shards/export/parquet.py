@@ -10,24 +10,26 @@ returns decoded pictures and class names. PyArrow is imported here alone, on fir
 
 import hashlib
 import json
-import os
+import multiprocessing
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ivl_shards.errors import Damage, UserError
+from ivl_shards.errors import Damage, Stopped, UserError
 from ivl_shards.format.kinds import kind_of, unpadded_shape
-from ivl_shards.format.pictures import png
+from ivl_shards.format.pictures import pngs
 from ivl_shards.format.reader import Dataset
 from ivl_shards.format.schema import DIGEST, ENCODED, MEMORY, Array, Field, check_classes
 from ivl_shards.inspect.card import card
 from ivl_shards.inspect.croissant import croissant
 from ivl_shards.inspect.publication import PARQUET, File, Publication, split_name
+from ivl_shards.processes import available_cores, start_worker
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,8 +38,10 @@ if TYPE_CHECKING:
 FILE_BYTES = 500_000_000
 # A loader that streams reads a row group at a time.
 _GROUP_ROWS, _GROUP_BYTES = 1000, 16_000_000
-# What is read and encoded at a time, as padded bytes: it should stay in the CPU cache.
-_PIECE_BYTES = 2_000_000
+# What is read at a time, as padded bytes.
+_READ_BYTES = 1_000_000
+# Fewer samples are exported faster than other processes start.
+SEVERAL_PROCESSES = 50_000
 
 Json = dict[str, Any]
 
@@ -47,17 +51,30 @@ def write_parquet(
     folder: Path,
     published: Publication | None = None,
     file_bytes: int = FILE_BYTES,
+    workers: int | None = None,
 ) -> Iterator[int]:
-    """Write Parquet files of at most `file_bytes` (or one row group), card and metadata."""
+    """Write Parquet files, card and metadata.
+
+    Parameters
+    ----------
+    dataset, folder
+        What to write, and the empty folder to write to.
+    published
+        Who publishes it, where and when.
+    file_bytes
+        Size at which the next file begins; a file has at least one row group.
+    workers
+        Number of processes for a large dataset; by default one for each core.
+    """
     import_pyarrow()
     (folder / "data").mkdir()
     writer = _Writer(dataset, folder / "data", file_bytes)
     done = 0
     try:
-        for piece in _pieces(dataset):
-            writer.add(piece)
-            yield from range(done + 1, done + len(piece) + 1)
-            done += len(piece)
+        for group in _groups(dataset, workers or available_cores()):
+            writer.add(group)
+            yield from range(done + 1, done + len(group) + 1)
+            done += len(group)
         writer.finish()
     finally:
         writer.abandon()
@@ -134,51 +151,80 @@ def hugging_face_feature(field: Field) -> Json:
     return feature
 
 
-# --- pieces: some rows of all columns ----------------------------------------------------
+# --- row groups --------------------------------------------------------------------------
 
 
-def _pieces(dataset: Dataset) -> Iterator["pa.RecordBatch"]:
-    """Yield the samples in order, some at a time, with pictures encoded by several threads."""
-    arrow = import_pyarrow()
-    schema = arrow_schema(dataset)
-    rows = _rows_at_a_time(dataset)
-    threads = os.cpu_count() or 1
-    waiting: deque[dict[str, Future[Any] | Any]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
+def _groups(dataset: Dataset, workers: int) -> Iterator["pa.Table"]:
+    """Yield the row groups in order; those of a large dataset are made by several processes.
 
-        def next_piece() -> "pa.RecordBatch":
-            columns = waiting.popleft()
-            arrays = [c.result() if isinstance(c, Future) else c for c in columns.values()]
-            return arrow.record_batch(arrays, schema=schema)
-
-        for start in range(0, len(dataset), rows):
-            part = dataset[start : start + rows]
-            waiting.append(_columns(part, pool))
-            if len(waiting) > 2 * threads:
-                yield next_piece()
-        while waiting:
-            yield next_piece()
-
-
-def _rows_at_a_time(dataset: Dataset) -> int:
-    padded = [int(np.prod(f.shape)) * np.dtype(f.dtype).itemsize for f in dataset.schema]
-    return max(1, min(_GROUP_ROWS // 4, _PIECE_BYTES // max(1, sum(padded))))
-
-
-def _columns(part: Dataset, pool: ThreadPoolExecutor) -> dict[str, Any]:
-    """Return the columns of some samples by name; pictures as futures."""
-    stored = {field.name: part.column(field.name) for field in part.schema}
-    _check_lengths(part, stored)
-    found: dict[str, Any] = {}
-    for field in _ordered(part):
-        if kind_of(field) == "picture":
-            found[field.name] = pool.submit(_picture_column, field, stored)
-            continue
+    Not by threads: packing PNG files releases Python's lock for microseconds at a time, and
+    the threads would mostly wait for it.
+    """
+    rows = _group_rows(dataset)
+    ranges = [(k, min(k + rows, len(dataset))) for k in range(0, len(dataset), rows)]
+    if workers == 1 or len(dataset) < SEVERAL_PROCESSES:
+        yield from (_group(dataset, *each) for each in ranges)
+        return
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, spawn, _start, (dataset,)) as pool:
+        waiting: deque[Future[Any]] = deque()
         try:
-            found[field.name] = label_column(field, stored, part.schema.sequence)
-        except Damage as damage:
-            raise Damage(f"{part.path}: {damage}") from None
-    return found
+            for each in ranges:
+                waiting.append(pool.submit(_group_here, *each))
+                if len(waiting) > 2 * workers:  # more would only take memory
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        except BrokenProcessPool:
+            raise Stopped(
+                f"{dataset.path}: a process of the export ended (out of memory?): run it again"
+            ) from None
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+_dataset: Dataset | None = None
+
+
+def _start(dataset: Dataset) -> None:
+    """Begin a worker process."""
+    global _dataset
+    start_worker()
+    _dataset = dataset
+
+
+def _group_here(start: int, stop: int) -> "pa.Table":
+    assert _dataset is not None
+    return _group(_dataset, start, stop)
+
+
+def _group_rows(dataset: Dataset) -> int:
+    """Return how many rows a row group has, by the size that samples have on average."""
+    try:
+        size = dataset.shards[0].stat().st_size / dataset.shard_sizes[0]
+    except OSError:
+        return 1  # the reader will say what is wrong
+    return max(1, min(_GROUP_ROWS, int(_GROUP_BYTES / max(1, size))))
+
+
+def _group(dataset: Dataset, start: int, stop: int) -> "pa.Table":
+    """Return some samples: labels at once, pictures a few at a time."""
+    part = dataset[start:stop]
+    fields = _ordered(part)
+    labels = part.columns([f.name for f in fields if kind_of(f) != "picture"])
+    try:
+        _check_lengths(part, labels)
+        columns = [
+            _pictures(part, field, labels)
+            if kind_of(field) == "picture"
+            else label_column(field, labels, part.schema.sequence)
+            for field in fields
+        ]
+    except Damage as damage:
+        if str(damage).startswith(str(part.path)):
+            raise
+        raise Damage(f"{part.path}: {damage}") from None
+    return import_pyarrow().table(columns, schema=arrow_schema(part))
 
 
 def _check_lengths(part: Dataset, stored: dict[str, Array]) -> None:
@@ -194,17 +240,18 @@ def _check_lengths(part: Dataset, stored: dict[str, Array]) -> None:
                 part.unpadded(int(wrong.argmax()))
 
 
-def _picture_column(field: Field, stored: dict[str, Array]) -> "pa.StructArray":
+def _pictures(part: Dataset, field: Field, labels: dict[str, Array]) -> "pa.StructArray":
     """Return pictures as files: JPEG as stored, PNG otherwise."""
     pa = import_pyarrow()
-    values = stored[field.name]
-    if field.storage == ENCODED:
-        files = [value.tobytes() for value in values]
-    elif field.sized_by:
-        sizes = stored[field.sized_by].tolist()
-        files = [png(value[:h, :w]) for value, (h, w) in zip(values, sizes, strict=True)]
-    else:
-        files = [png(value) for value in values]
+    rows = max(1, _READ_BYTES // (int(np.prod(field.shape)) * np.dtype(field.dtype).itemsize))
+    sizes = labels[field.sized_by] if field.sized_by else None
+    files: list[bytes] = []
+    for k in range(0, len(part), rows):
+        values = part[k : k + rows].column(field.name)
+        if field.storage == ENCODED:
+            files += [value.tobytes() for value in values]
+        else:
+            files += pngs(values, None if sizes is None else sizes[k : k + rows])
     columns = [pa.array(files, pa.binary()), pa.nulls(len(files), pa.string())]
     return pa.StructArray.from_arrays(columns, fields=list(arrow_type(field)))
 
@@ -298,28 +345,30 @@ class _Writer:
         self._labels = [_leaf_path(f) for f in labels]
         # Digests never repeat.
         self._repeated = [_leaf_path(f) for f in labels if f.name != DIGEST]
-        self._pieces: list[pa.RecordBatch] = []
         self._files: list[tuple[_HashedFile, int]] = []
         self._parquet: Any = None
 
-    def add(self, piece: "pa.RecordBatch") -> None:
-        """Add some rows; they are written when a row group is full."""
-        rows = sum(map(len, self._pieces)) + len(piece)
-        size = sum(p.nbytes for p in self._pieces) + piece.nbytes
-        if self._pieces and (rows > _GROUP_ROWS or size > _GROUP_BYTES):
-            self._write_group()
-        self._pieces.append(piece)
+    def add(self, group: "pa.Table") -> None:
+        """Write a row group, to the next file if this one would become too large."""
+        if self._files and self._files[-1][0].bytes + group.nbytes > self._file_bytes:
+            self.finish()
+        if self._parquet is None:
+            self._open_file()
+        self._parquet.write_table(group, row_group_size=len(group))
+        file, rows = self._files[-1]
+        self._files[-1] = file, rows + len(group)
 
     def finish(self) -> None:
-        """Write what is left, and close the last file."""
-        if self._pieces:
-            self._write_group()
-        self._close_file()
+        """Close the file that is open, if any."""
+        if self._parquet is not None:
+            self._parquet.close()
+            self._files[-1][0].close()
+            self._parquet = None
 
     def abandon(self) -> None:
         """Close a file that is still open, after an error; it will be removed."""
         with suppress(OSError):
-            self._close_file()
+            self.finish()
 
     def name_files(self) -> list[File]:
         """Give the files their final names, which say how many there are, and describe them."""
@@ -332,18 +381,6 @@ class _Writer:
             first += rows
         return found
 
-    def _write_group(self) -> None:
-        pa = import_pyarrow()
-        table = pa.Table.from_batches(self._pieces)
-        if self._files and self._files[-1][0].bytes + table.nbytes > self._file_bytes:
-            self._close_file()
-        if self._parquet is None:
-            self._open_file()
-        self._parquet.write_table(table, row_group_size=len(table))
-        file, rows = self._files[-1]
-        self._files[-1] = file, rows + len(table)
-        self._pieces = []
-
     def _open_file(self) -> None:
         from pyarrow.parquet import ParquetWriter
 
@@ -352,16 +389,10 @@ class _Writer:
         self._parquet = ParquetWriter(
             file,
             self._schema,
-            compression="snappy",
+            compression={name: "snappy" for name in self._labels},  # pictures are compressed
             use_dictionary=self._repeated,
             write_statistics=self._labels,
         )
-
-    def _close_file(self) -> None:
-        if self._parquet is not None:
-            self._parquet.close()
-            self._files[-1][0].close()
-            self._parquet = None
 
 
 def _leaf_path(field: Field) -> str:

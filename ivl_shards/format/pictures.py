@@ -78,18 +78,31 @@ def picture_size(stored: Fields) -> tuple[int, int]:
 
 
 def png(pixels: Array) -> bytes:
-    """Encode grey (H, W) uint8 or uint16, or RGB (H, W, 3) uint8 pixels as a PNG file.
+    """Encode grey (H, W) uint8 or uint16, or RGB (H, W, 3) uint8 pixels as a PNG file."""
+    return pngs(pixels[None])[0]
 
-    Five times as fast as OpenCV: rows are not filtered, which suits drawings and step maps.
+
+def pngs(images: Array, sizes: Array | None = None) -> list[bytes]:
+    """Encode images, (N, H, W) or (N, H, W, 3), as PNG files.
+
+    `sizes`, (N, 2), are their heights and widths without padding. Five times as fast as OpenCV:
+    rows are not filtered, which suits drawings and step maps.
     """
-    height, width = pixels.shape[:2]
-    depth, colour = 8 * pixels.dtype.itemsize, 0 if pixels.ndim == 2 else 2
-    ordered = np.ascontiguousarray(pixels, pixels.dtype.newbyteorder(">"))
-    rows = np.zeros((height, 1 + ordered[0].nbytes), np.uint8)  # each begins with filter 0, none
-    rows[:, 1:] = ordered.view(np.uint8).reshape(height, -1)
-    header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
-    packed = zlib_ng.compress(rows.data, _PNG_LEVEL)
-    return _PNG_START + _chunk(b"IHDR", header) + _chunk(b"IDAT", packed) + _PNG_END
+    if images.dtype.itemsize > 1:
+        images = images.astype(images.dtype.newbyteorder(">"))
+    depth, colour = 8 * images.dtype.itemsize, 0 if images.ndim == 3 else 2
+    all_sizes = [images.shape[1:3]] * len(images) if sizes is None else sizes.tolist()
+    files = []
+    rows = np.zeros((0, 0), np.uint8)
+    for image, (h, w) in zip(images, all_sizes, strict=True):
+        pixels = image[:h, :w].reshape(h, -1).view(np.uint8)
+        if rows.shape != (h, pixels.shape[1] + 1):
+            rows = np.zeros((h, pixels.shape[1] + 1), np.uint8)  # each row begins with its filter
+        rows[:, 1:] = pixels
+        header = _chunk(b"IHDR", struct.pack(">IIBBBBB", w, h, depth, colour, 0, 0, 0))
+        packed = zlib_ng.compress(rows.data, _PNG_LEVEL)
+        files.append(b"".join([_PNG_START, header, _chunk(b"IDAT", packed), _PNG_END]))
+    return files
 
 
 def _chunk(name: bytes, data: bytes) -> bytes:

@@ -48,7 +48,7 @@ def export(dataset: Dataset, format_: str, out: Path, **options: Any) -> Iterato
     except Mismatch as error:
         raise Damage(f"{dataset.path}: sample {done}: {error}") from None
     except OSError as error:
-        raise explained(out, error) from None
+        raise explained(out, error, kept=False) from None
 
 
 def dataset_json(dataset: Dataset) -> bytes:

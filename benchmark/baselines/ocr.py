@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
@@ -96,7 +97,8 @@ def read_scenes(samples: Dataset, task: Task, data: Path, engine: Engine) -> Blo
 
 
 def _scene_name(sample: Sample) -> str:
-    return str(sample["source_image"][0].decode("utf-8", "replace"))
+    # Files of generator version 1 hold a list of one.
+    return str(np.ravel(sample["source_image"])[0].decode("utf-8", "replace"))
 
 
 def read_blocks(samples: Dataset, engine: Engine) -> BlockLines:

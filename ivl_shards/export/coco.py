@@ -55,8 +55,8 @@ def annotate(
     kinds = plain(fields[outlines.kind], schema[outlines.kind].classes) if outlines.kind else None
     labels = {name: plain(fields[name], schema[name].classes) for name in outlines.labels}
     only = next(id_ for (noun, _), id_ in ids.items() if noun == outlines.noun)
-    for k, quad in enumerate(outlines.quads(fields)):
-        shape = shape_polygon(quad, kinds[k]) if kinds else quad
+    for k, outline in enumerate(outlines.quads(fields) if kinds else outlines.polygons(fields)):
+        shape = shape_polygon(outline, kinds[k]) if kinds else outline
         polygon = clip(shape, width, height).round(_DECIMALS)
         size = area(polygon)
         if size == 0:

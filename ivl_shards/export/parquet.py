@@ -161,7 +161,8 @@ def _groups(dataset: Dataset, workers: int) -> Iterator["pa.Table"]:
     the threads would mostly wait for it.
     """
     rows = _group_rows(dataset)
-    ranges = [(k, min(k + rows, len(dataset))) for k in range(0, len(dataset), rows)]
+    # Not a list: a file could claim any number of samples.
+    ranges = ((k, min(k + rows, len(dataset))) for k in range(0, len(dataset), rows))
     if workers == 1 or len(dataset) < SEVERAL_PROCESSES:
         yield from (_group(dataset, *each) for each in ranges)
         return

@@ -346,7 +346,7 @@ def _responsible_use(stated: ResponsibleUse) -> Iterator[str]:
         return
     yield "## Responsible use"
     rows = [
-        ("made for", " ".join(stated.uses)),
+        ("use", " ".join(stated.uses)),
         ("biases", " ".join(stated.biases)),
         ("personal information", " ".join(stated.personal_information)),
         ("social impact", stated.social_impact),

@@ -282,6 +282,7 @@ _ATTRIBUTES = (
     "command",
     "origins",
     "limits",
+    "responsible_use",
     "versions",
 )
 _ODD_FIELDS: dict[str, Callable[[Any, str, Path], None]] = {
@@ -460,6 +461,8 @@ def _harmless() -> Iterator[tuple[str, Kind]]:
     """What a later minor version may add: such a file must be read."""
     origins = [{"what": "a", "where": "b", "licence": "c", "colour": "new"}]
     yield "newer origins", Kind("coloured", set_attribute("origins", json.dumps(origins)))
+    newer = json.dumps({"synthetic": True, "mood": "new"})
+    yield "newer responsible use", Kind("coloured", set_attribute("responsible_use", newer))
     yield "newer attribute", Kind("coloured", set_attribute("mood", np.arange(3)))
     yield "newer versions", Kind("coloured", set_attribute("versions", '{"ivl": 2}'))
 

@@ -19,7 +19,7 @@ from hypothesis.extra import numpy as arrays
 from PIL import Image
 
 from commands import assert_one_line
-from crafted import reseal
+from crafted import KINDS, craft, reseal
 from given import GIVEN, make_given
 from ivl_shards import Damage, Dataset, Sample, open_dataset
 from ivl_shards.export.formats import export
@@ -284,6 +284,14 @@ def test_damaged_labels_are_named_and_nothing_is_left(make, tmp_path: Path) -> N
             list(export(open_dataset(path), "parquet", tmp_path / "out"))
         assert not (tmp_path / "out").exists()
     assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_an_index_that_claims_too_much_is_refused(make, tmp_path: Path) -> None:
+    path = make(ColouredRecipe((1, 2), 12), shard_size=6).path
+    craft(path, KINDS["shards huge in all"], tmp_path / "secret")
+    with pytest.raises(Damage, match="shard is missing"):
+        list(export(open_dataset(path), "parquet", tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_split_with_a_strange_name_stays_in_the_folder(make, tmp_path: Path) -> None:

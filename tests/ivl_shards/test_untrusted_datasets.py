@@ -63,6 +63,7 @@ def test_a_dataset_reads_no_other_files(run, tmp_path: Path, secret: Path, kind:
             ("preview", "--out", "page.html"),
             ("export", "--format", "files", "--quiet"),
             ("take", "--n", "1", "--quiet", "--out", "taken.h5"),
+            ("export", "--format", "parquet", "--quiet"),
         ):
             arguments = [*command, path, *(["out"] if command[0] == "export" else [])]
             assert_one_line(run("ivl-shards", *arguments), 2, str(path))
@@ -72,7 +73,12 @@ def test_a_dataset_reads_no_other_files(run, tmp_path: Path, secret: Path, kind:
 def test_a_file_may_say_more_than_this_version_knows(run, tmp_path: Path, secret: Path) -> None:
     make_given("coloured", tmp_path)
     path = tmp_path / "data.h5"
-    for kind in ("newer origins", "newer attribute", "newer versions"):
+    for kind in (
+        "newer origins",
+        "newer responsible use",
+        "newer attribute",
+        "newer versions",
+    ):
         craft(path, KINDS[kind], secret)
     for command in ("info", "verify", "card"):
         result = run("ivl-shards", command, path)

@@ -5,6 +5,7 @@ import logging
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ivl_shards.disk import drop_temporary, explained, sync_folder, try_lock
+from ivl_shards.disk import drop_temporary, explained, remove_lock, sync_folder, try_lock
 from ivl_shards.errors import Damage, Foreign, Stopped, UserError
 from ivl_shards.format.structure import read_attributes, stored_shards
 from ivl_shards.format.writer import ShardWriter, shard_writer, write_index
@@ -38,6 +39,7 @@ Report = Callable[[int], None]
 
 _POLL = 0.1  # seconds between checks for Ctrl-C while workers are busy
 _LOCK = "run.lock"
+_MOST_ON_WINDOWS = 61  # worker processes: it cannot wait for more at once
 
 
 @dataclass(frozen=True)
@@ -214,11 +216,9 @@ def _work_folder(folder: Path) -> Iterator[None]:
         yield
     finally:
         drop_temporary(folder)
-        # Removed while still locked: another run that opened it will notice that it is gone.
-        for remove in (lock.unlink, folder.rmdir):
-            with contextlib.suppress(OSError):
-                remove()  # the folder, only if it is empty
-        os.close(fd)
+        remove_lock(lock, fd)
+        with contextlib.suppress(OSError):
+            folder.rmdir()  # only if it is empty
 
 
 def _hold(lock: Path) -> int:
@@ -253,6 +253,8 @@ def _runner(workers: int, dask: str | None, generator: Generator) -> Iterator[Ru
         yield _run_here
     else:
         spawn = multiprocessing.get_context("spawn")
+        if sys.platform == "win32":
+            workers = min(workers, _MOST_ON_WINDOWS)
         pool = ProcessPoolExecutor(workers, spawn, initializer=_start_worker)
         try:
             with _failed_threads() as failed:

@@ -10,19 +10,20 @@ import hashlib
 import io
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import h5py
 
 from ivl_shards.disk import explained, sync_folder, temporary_name, try_lock
 from ivl_shards.errors import Damage, Foreign, UserError, limit_reached
+from ivl_shards.format.file_bytes import FileBytes
 
 FORMAT = "ivl-shards"
-VERSION = (1, 1)
+VERSION = (1, 2)
 SEAL_BYTES = 512
 _PIECE = 1 << 20
 
@@ -91,6 +92,12 @@ def read_seal(path: Path) -> Seal:
     if length > seal.length:
         raise Damage(f"{path}: {length - seal.length:,} bytes too long")
     return seal
+
+
+def has_checksum(file: FileBytes, sha256: str) -> bool:
+    """Return whether the seal of an open file states this checksum."""
+    head = bytes(file.read(0, min(SEAL_BYTES, file.size)))
+    return head.split(b"\n")[2:3] == [f"sha256 {sha256}".encode()]
 
 
 def check_bytes(path: Path) -> None:
@@ -189,12 +196,14 @@ class Disk(io.FileIO):
 
 
 @contextmanager
-def sealed_file(path: Path, work: Path | None = None, **options: Any) -> Iterator[tuple[Any, Disk]]:
+def sealed_file(
+    path: Path, work: Path | None = None, append: Iterable[IO[bytes]] = (), **options: Any
+) -> Iterator[tuple[Any, Disk]]:
     """Yield an `h5py.File` to fill and the `Disk` below it, whose `check` raises write errors.
 
     When the body ends, the file is sealed, flushed and renamed to `path`. Until then it has a
     temporary name in the folder `work`, by default the folder of `path`. After an error nothing
-    is left behind.
+    is left behind. The files in `append` are copied behind the HDF5 content.
     """
     temporary = temporary_name(path, work)
     try:
@@ -205,6 +214,7 @@ def sealed_file(path: Path, work: Path | None = None, **options: Any) -> Iterato
     try:
         with h5py.File(disk, "w", userblock_size=SEAL_BYTES, **options) as file:
             yield file, disk
+        _append(disk, append)
         disk.check()
         _publish(disk, temporary, path)
     except (OSError, RuntimeError):
@@ -214,6 +224,17 @@ def sealed_file(path: Path, work: Path | None = None, **options: Any) -> Iterato
     finally:
         disk.close()
         temporary.unlink(missing_ok=True)
+
+
+def _append(disk: Disk, files: Iterable[IO[bytes]]) -> None:
+    disk.seek(0, os.SEEK_END)
+    try:
+        for file in files:
+            file.seek(0)
+            while piece := file.read(_PIECE):
+                disk.write(piece)
+    except OSError as error:  # what was written to them last did not fit on the disk
+        disk.error = disk.error or error
 
 
 def _publish(disk: Disk, temporary: Path, path: Path) -> None:

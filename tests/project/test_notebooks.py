@@ -20,8 +20,8 @@ WHOLE = os.environ.get("IVL_NOTEBOOKS") == "whole"
 def run(name: str, folder: Path, **changes: str) -> list[tuple[str, str | None]]:
     """Run the cells of a notebook in one namespace.
 
-    Return what each printed, with what the notebook shows below the cell. `changes` are other values
-    for names in capitals.
+    Return what each printed, with what the notebook shows below the cell. `changes` are other
+    values for names in capitals.
     """
     text = (NOTEBOOKS / name).read_text("utf-8")
     for variable, value in changes.items():

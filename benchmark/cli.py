@@ -3,6 +3,8 @@
 ivl-bench run --model inductive
 ivl-bench run --model end-to-end --task coloured-shapes
 ivl-bench eval runs/toy-shapes-inductive-fast-seed0 --counts 1-100
+ivl-bench predict toy-shapes-inductive-fast --out predictions.jsonl
+ivl-bench score predictions.jsonl --test test.h5
 ivl-bench report --out report.html
 ivl-bench read photo.jpg --out steps.html
 ivl-bench tasks
@@ -17,6 +19,7 @@ import click
 
 from benchmark.commands.eval import eval_command
 from benchmark.commands.pages import report_command, results_command
+from benchmark.commands.predictions import predict_command, score_command
 from benchmark.commands.read import read_command
 from benchmark.commands.run import run_command
 from benchmark.commands.tasks_and_models import models_command, tasks_command
@@ -64,6 +67,8 @@ def import_plugin(name: str) -> None:
 for _command in (
     run_command,
     eval_command,
+    predict_command,
+    score_command,
     read_command,
     tasks_command,
     models_command,

@@ -1,7 +1,7 @@
 """Files of earlier versions: names that were stored once, translated into today's.
 
-The only place that knows the old names. Weights, results and run folders of earlier versions
-pass through here when they are read; nothing writes the old names any more.
+The only place that knows the old names. Datasets, weights, results and run folders of earlier
+versions pass through here when they are read; nothing writes the old names any more.
 """
 
 from collections.abc import Mapping
@@ -21,6 +21,8 @@ OLD_SETTINGS = {
     "locating": "locate_steps",
 }
 """Training settings: the old name → today's."""
+OLD_DATASETS = {"dota-crops": "dota-planes"}
+"""The `task` attribute of datasets: the old name → today's."""
 OLD_CHECKPOINT_PARTS = {"average": "ema", "optimiser": "optimizer"}
 """First parts of tensor names in checkpoints: the old one → today's."""
 

@@ -18,8 +18,8 @@ from ivl_shards import Generator, Made
 
 DOTA = Generator(
     name=NAME,
-    version="1",
-    task="dota-crops",
+    version="2",
+    task="dota-planes",
     licence=LICENCE,
     schema=schema,
     size=size,

@@ -6,7 +6,7 @@ from typing import Any
 
 from dota_crops.plan import NAME
 from dota_crops.recipe import DotaRecipe
-from ivl_shards import Metadata, Origin
+from ivl_shards import Metadata, Origin, ResponsibleUse
 
 # The images are Google Earth's and others'; DOTA passes them on for this use only.
 LICENCE = "DOTA: academic use only, no commercial use"
@@ -24,6 +24,25 @@ LIMITS = (
     "Counts for which the images held too few windows have fewer samples than were asked for.",
     "With another `cut` than `reject`, objects that do not count may be seen at the edge.",
     "Rows lie in the order of the source images: shuffle them to train.",
+)
+RESPONSIBLE = ResponsibleUse(
+    uses=(
+        "Made to test whether models that count one object at a time, trained on crops with few "
+        "objects, still count many. For academic use only, as DOTA's licence says.",
+        "Not validated for surveillance, safety or any decision about people.",
+    ),
+    biases=(
+        "The images are those that DOTA's authors chose, mostly of airports, harbours and cities: "
+        "regions of the world, seasons and sensors are not balanced.",
+        "Crops are chosen by their number of objects, so these numbers do not occur as often as "
+        "in the images.",
+    ),
+    personal_information=(
+        "Aerial images: buildings and vehicles can be seen, people cannot be recognised. Nothing "
+        "was removed from DOTA's images.",
+    ),
+    social_impact="Methods that count objects in aerial images can also serve surveillance.",
+    synthetic=False,
 )
 _CITE = """\
 @inproceedings{Xia18,
@@ -48,4 +67,4 @@ def metadata(recipe: DotaRecipe, source: Any) -> Metadata:
     )
     title = "DOTA Airplanes" if recipe.category == "plane" else f"DOTA Crops: {recipe.category}"
     description = DESCRIPTION.format(category=recipe.category)
-    return Metadata(title, description, shlex.join(command), (images,), LIMITS)
+    return Metadata(title, description, shlex.join(command), (images,), LIMITS, RESPONSIBLE)

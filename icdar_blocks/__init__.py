@@ -21,7 +21,7 @@ from ivl_shards import Generator, Made
 
 ICDAR = Generator(
     name=NAME,
-    version="1",
+    version="2",
     task="icdar-blocks",
     licence=LICENCE,
     schema=schema,

@@ -5,7 +5,7 @@ from typing import Any
 
 from icdar_blocks.recipe import IcdarRecipe
 from icdar_blocks.rule import LITERAL, Rule
-from ivl_shards import Metadata, Origin
+from ivl_shards import Metadata, Origin, ResponsibleUse
 from ivl_shards.generation.knobs import changed_options
 
 NAME = "icdar-blocks"
@@ -25,6 +25,26 @@ LIMITS = (
     "Short words beside a block may show in its image without being labelled.",
     "Boxes are upright, also around slanted text.",
     "Blocks of scenes whose picture was missing (`missing` in the recipe) are left out.",
+)
+RESPONSIBLE = ResponsibleUse(
+    uses=(
+        "Made to test whether models that read one line at a time, trained on few lines, still "
+        "read many in photographs. For research, as ICDAR's terms say.",
+        "Too small to train a text reader for other photographs.",
+    ),
+    biases=(
+        "The photographs are those of ICDAR 2013: text in Latin letters, mostly English, in the "
+        "photographer's focus. Other scripts, handwriting and incidental text hardly occur.",
+    ),
+    personal_information=(
+        "Photographs of public places, which may show names, telephone numbers or people. Nothing "
+        "was removed from ICDAR's photographs.",
+    ),
+    social_impact=(
+        "Methods that read text in photographs help people who cannot see it, and can also serve "
+        "surveillance."
+    ),
+    synthetic=False,
 )
 _CITE = """\
 @inproceedings{Karatzas13,
@@ -51,7 +71,9 @@ def metadata(recipe: IcdarRecipe, source: Any) -> Metadata:
         LICENCE,
         _CITE,
     )
-    return Metadata("ICDAR-2013 Text Blocks", DESCRIPTION, shlex.join(command), (scenes,), LIMITS)
+    return Metadata(
+        "ICDAR-2013 Text Blocks", DESCRIPTION, shlex.join(command), (scenes,), LIMITS, RESPONSIBLE
+    )
 
 
 def _rule(rule: Rule) -> list[str]:

@@ -77,8 +77,7 @@ def schema(recipe: IcdarRecipe) -> Schema:
                 "lines with a word that counts: the number of lines of the paper's table",
                 "lines",
             ),
-            # A list of one: HDF5 readers give a single text back in a type of its own length.
-            Field("source_image", f"S{recipe.name_bytes}", (1,), "file name of the scene, UTF-8"),
+            Field("source_image", f"S{recipe.name_bytes}", (), "file name of the scene, UTF-8"),
             Field(
                 "window",
                 "i4",
@@ -137,7 +136,7 @@ def make_sample(recipe: IcdarRecipe, cut: Cut, scene: Array) -> Sample:
             "word_line": np.array([k for k, line in enumerate(cut.block) for _ in line], np.int32),
             "word_counted": np.array([recipe.rule.counts(word) for word in words], np.uint8),
             "counted_lines": np.int32(len(counted_lines(cut.block, recipe.rule))),
-            "source_image": _texts([cut.image], recipe.name_bytes),
+            "source_image": np.array(cut.image.encode(), f"S{recipe.name_bytes}"),
             "window": np.array(cut.crop.window, np.int32),
             "scale": np.array(cut.crop.scale, np.float32),
             "offset": np.array(cut.crop.offset, np.int32),

@@ -66,7 +66,7 @@ def draw_tile(row: int, sample: Sample) -> Image.Image:
             stroke_width=2,
             stroke_fill="white",
         )
-    captions = [f"{row}: {sample['source_image'][0].decode()}"]
+    captions = [f"{row}: {sample['source_image'].item().decode()}"]
     captions += [f"{k + 1} {text}" for k, text in enumerate(texts)]
     for k, caption in enumerate(captions):
         draw.text((0, size[1] + 2 + k * _CAPTION), caption, _INK, font)

@@ -4,7 +4,7 @@
 """
 
 from ivl_shards.errors import Damage, Stopped, UserError
-from ivl_shards.format.metadata import Metadata, Origin
+from ivl_shards.format.metadata import Metadata, Origin, ResponsibleUse
 from ivl_shards.format.reader import Dataset, open_dataset
 from ivl_shards.format.sample import Sample
 from ivl_shards.format.schema import DEFLATE, ENCODED, Field, Schema
@@ -23,6 +23,7 @@ __all__ = [
     "Metadata",
     "Origin",
     "Recipe",
+    "ResponsibleUse",
     "Sample",
     "Schema",
     "Stopped",

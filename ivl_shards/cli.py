@@ -5,11 +5,17 @@ ivl-shards verify test.h5
 ivl-shards preview test.h5 --out sheet.png
 ivl-shards preview test.h5 --out gallery.html
 ivl-shards export test.h5 --format webdataset out/
+ivl-shards export test.h5 --format parquet out/
 ivl-shards export test.h5 --format coco out/
 ivl-shards card test.h5
+ivl-shards take test.h5 --where "line_count <= 3" --out short.h5
+ivl-shards split all.h5 --fractions 0.9,0.1 --out train.h5 --out val.h5
+ivl-shards reshard test.h5 --shard-size 1000 --out shards.h5
+ivl-shards merge a.h5 b.h5 --out c.h5
 """
 
 import json
+from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
@@ -32,16 +38,37 @@ from ivl_shards.inspect.sheet import write_sheet
 from ivl_shards.inspect.verify import SEVERAL_PROCESSES, problems
 from ivl_shards.options import run, version_option
 from ivl_shards.progress import Report, show_progress
+from ivl_shards.rewrite.commands import COMMANDS as REWRITING
 
 _DATASET = click.argument("dataset", type=click.Path(path_type=Path))
 _MOST_PROBLEMS = 20
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 
 
+def _publication_options(when: str = "") -> Callable[[Any], Any]:
+    """Return a decorator with the options that say who publishes a dataset, where and when."""
+
+    def decorate(command: Any) -> Any:
+        day = click.DateTime(["%Y-%m-%d"])
+        for option in (
+            click.option("--date", type=day, help=f"{when}Date of publication."),
+            click.option("--url", default="", help=f"{when}Address where it is published."),
+            click.option("--creator", default="", help=f"{when}Who publishes the dataset."),
+        ):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def _publication(creator: str, url: str, date: datetime | None) -> Publication:
+    return Publication(creator, url, f"{date:%Y-%m-%d}" if date else "")
+
+
 @click.group(epilog="Example: ivl-shards info test.h5")
 @version_option()
 def cli() -> None:
-    """Inspect, verify, preview and convert datasets in the IVL shard format."""
+    """Inspect, verify, preview, convert, select and merge datasets in the IVL shard format."""
 
 
 @cli.command(epilog="Example: ivl-shards info test.h5")
@@ -131,12 +158,29 @@ def preview(dataset: Path, out: Path, limit: int | None) -> None:
     help="Format to write.",
 )
 @click.option("--level", help="With --format icdar: word (the default) or line.")
+@_publication_options("With --format parquet: ")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.argument("out", type=click.Path(path_type=Path))
-def export_(dataset: Path, format_: str, level: str | None, quiet: bool, out: Path) -> None:
-    """Export a dataset to plain files, WebDataset, COCO or ICDAR."""
+def export_(
+    dataset: Path,
+    format_: str,
+    level: str | None,
+    creator: str,
+    url: str,
+    date: datetime | None,
+    quiet: bool,
+    out: Path,
+) -> None:
+    """Export a dataset to plain files, WebDataset, Parquet, COCO or ICDAR."""
+    published = _publication(creator, url, date)
     require(level is None or format_ == "icdar", "--level is for --format icdar")
-    options = {"level": level} if level else {}
+    require(
+        published == Publication() or format_ == "parquet",
+        "--creator, --url and --date are for --format parquet",
+    )
+    options: dict[str, Any] = {"level": level} if level else {}
+    if format_ == "parquet":
+        options["published"] = published
     opened = open_dataset(dataset)
     with show_progress(len(opened), quiet) as report:
         report(0)
@@ -153,9 +197,7 @@ def export_(dataset: Path, format_: str, level: str | None, quiet: bool, out: Pa
     type=click.Path(path_type=Path),
     help="Folder to write to; the folder of the dataset by default.",
 )
-@click.option("--creator", default="", help="Who publishes the dataset.")
-@click.option("--url", default="", help="Address where it is published.")
-@click.option("--date", type=click.DateTime(["%Y-%m-%d"]), help="Date of publication.")
+@_publication_options()
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 def card_(
     dataset: Path, out: Path | None, creator: str, url: str, date: datetime | None, quiet: bool
@@ -167,7 +209,7 @@ def card_(
     opened = open_dataset(dataset)
     folder = dataset.parent if out is None else out
     require(folder.is_dir(), f"{folder}: no such folder: make it first")
-    published = Publication(creator, url, f"{date:%Y-%m-%d}" if date else "")
+    published = _publication(creator, url, date)
     files: list[File] = []
     many = len({opened.path, *opened.shards})
     with show_progress(many, quiet or many == 1, "files") as report:
@@ -186,6 +228,10 @@ def card_(
         write_whole(path, text.encode())
         if not quiet:
             click.echo(f"{path}: written")
+
+
+for _command in REWRITING:
+    cli.add_command(_command)
 
 
 def main() -> None:

@@ -97,9 +97,12 @@ def sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
-def explained(path: Path, error: OSError) -> UserError:
-    """Return the error to show to the user for a failed write."""
-    return limit_reached(error, f"{path}: ") or UserError(
+def explained(path: Path, error: OSError, kept: bool = True) -> UserError:
+    """Return the error to show to the user for a failed write.
+
+    `kept` is whether finished parts stay for the next run.
+    """
+    return limit_reached(error, f"{path}: ", kept) or UserError(
         f"{path}: cannot be written: {error.strerror or error}"
     )
 

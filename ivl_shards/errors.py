@@ -57,16 +57,20 @@ _LIMITS = {
 }
 
 
-def limit_reached(error: OSError | MemoryError, where: str = "") -> Stopped | None:
-    """Return the error to raise if a resource of this machine ran out; None for other errors."""
+def limit_reached(
+    error: OSError | MemoryError, where: str = "", kept: bool = True
+) -> Stopped | None:
+    """Return the error to raise if a resource of this machine ran out; None for other errors.
+
+    `kept` is whether finished parts stay for the next run.
+    """
     number = errno.ENOMEM if isinstance(error, MemoryError) else error.errno
     if number not in _LIMITS:
         return None
     what, remedy = _LIMITS[number]
-    return Stopped(
-        f"{where}{what}: finished parts are kept; {remedy}, then run the same command again to "
-        "continue"
-    )
+    left = "finished parts are kept" if kept else "nothing was written"
+    again = "then run the same command again" + (" to continue" if kept else "")
+    return Stopped(f"{where}{what}: {left}; {remedy}, {again}")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

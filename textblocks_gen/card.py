@@ -5,7 +5,7 @@ import shlex
 from fonts import Face
 from fonts.catalogue import is_catalogue
 from fonts.licences import tally
-from ivl_shards import Metadata, Origin
+from ivl_shards import Metadata, Origin, ResponsibleUse
 from textblocks_gen.recipe import TextRecipe
 from textblocks_gen.studio import Inputs, usable_faces, words_of
 
@@ -47,7 +47,42 @@ def metadata(recipe: TextRecipe, source: Inputs | None) -> Metadata:
         _OWN_GROUNDS if source.backgrounds else drawn,
     )
     description = " ".join(filter(None, (DESCRIPTION, _held_out(recipe))))
-    return Metadata("Synthetic Text Blocks", description, _command(recipe, source), origins, LIMITS)
+    return Metadata(
+        "Synthetic Text Blocks",
+        description,
+        _command(recipe, source),
+        origins,
+        LIMITS,
+        _responsible_use(source),
+    )
+
+
+def _responsible_use(source: Inputs) -> ResponsibleUse:
+    own = bool(source.lexicon or source.text or source.backgrounds)
+    words = "the maker's own" if source.lexicon or source.text else "English"
+    return ResponsibleUse(
+        uses=(
+            "Made to test whether models that read one line at a time, trained on few lines, "
+            "still read many.",
+            "A model that is trained on it alone is not ready for photographs.",
+        ),
+        biases=(
+            f"The words are {words}, in the letters and typefaces that the origins list; other "
+            "languages, scripts and handwriting do not occur.",
+            "Lines, typefaces, colours and transforms are drawn within the recipe's ranges.",
+        ),
+        personal_information=(
+            "Words, texts or photographs are the maker's own; whether they hold personal "
+            "information is not known here."
+            if own
+            else "None: words are drawn at random, and a name among them refers to nobody.",
+        ),
+        social_impact=(
+            "Methods that read text in images help people who cannot see it, and can also serve "
+            "surveillance."
+        ),
+        synthetic=True,
+    )
 
 
 def _words(recipe: TextRecipe, source: Inputs) -> Origin:

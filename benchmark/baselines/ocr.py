@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
@@ -17,7 +18,8 @@ from benchmark.baselines.association import associate, piece_lines, scene_lines,
 from benchmark.baselines.engines import ENGINES, Engine
 from benchmark.data.datasets import TestSet
 from benchmark.evaluation.decoding import Decoding, lexicon_words
-from benchmark.evaluation.evaluate import Predicted, make_evaluation
+from benchmark.evaluation.evaluate import score_predictions
+from benchmark.evaluation.predictions import RowPrediction
 from benchmark.results.environment import environment
 from benchmark.results.result import Result, scores_of
 from benchmark.tasks.icdar_blocks import find_scenes
@@ -59,12 +61,12 @@ def score_ocr(
         read = read_scenes(dataset, task, test.data.folder, engine)
     else:
         read = read_blocks(dataset, engine)
-    predictions: list[Predicted] = []
+    predictions: list[RowPrediction] = []
     with show_progress(len(dataset), quiet) as report:
         for row, lines in read:
             if lexicon is not None:
                 lines = [corrected for line in lines if (corrected := correct(line, lexicon))]
-            predictions.append(Predicted(row, lines, task.truth(dataset[row])))
+            predictions.append(RowPrediction(row, lines))
             report(1)
     return Result(
         task=task,
@@ -74,7 +76,7 @@ def score_ocr(
         changes=tuple(decoding.label),
         test_data=dataset.attributes["content_sha256"],
         environment={**environment(), "threads": 1, **engine.versions},
-        **scores_of(make_evaluation(task, dataset, predictions, begun)),
+        **scores_of(score_predictions(task, dataset, predictions, begun)),
     )
 
 
@@ -95,7 +97,8 @@ def read_scenes(samples: Dataset, task: Task, data: Path, engine: Engine) -> Blo
 
 
 def _scene_name(sample: Sample) -> str:
-    return str(sample["source_image"][0].decode("utf-8", "replace"))
+    # Files of generator version 1 hold a list of one.
+    return str(np.ravel(sample["source_image"])[0].decode("utf-8", "replace"))
 
 
 def read_blocks(samples: Dataset, engine: Engine) -> BlockLines:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmark.old_files import OLD_DATASETS
 from benchmark.tasks.task import Split, Task
 from ivl_shards import UserError, open_dataset
 from ivl_shards.format.reader import Dataset
@@ -97,7 +98,7 @@ class TestSet:
 def _open(path: Path, task: Task, split: Split) -> Dataset:
     dataset = open_dataset(path)
     found = dataset.attributes["task"]
-    if found != (split.dataset or task.dataset):
+    if OLD_DATASETS.get(found, found) != (split.dataset or task.dataset):
         raise UserError(f"{path}: holds {found}, not {task.name}: move it away or use --data")
     return dataset
 
@@ -107,7 +108,11 @@ def recipe_differences(wanted: dict[str, Any], found: dict[str, Any]) -> str:
 
     >>> recipe_differences({"total": 200, "seed": 0}, {"total": 100, "seed": 0, "size": 128})
     'total is 100, not 200'
+    >>> recipe_differences({"total": 200}, {"operation": "take", "total": 200})
+    'it was made by ivl-shards take'
     """
+    if "operation" in found:
+        return f"it was made by ivl-shards {found['operation']}"
     missing = object()
     wanted = json.loads(json.dumps(wanted))  # tuples become lists, as they are stored
     different = [

@@ -11,6 +11,7 @@ import torch
 
 from benchmark.data.batches import make_batch
 from benchmark.evaluation.metrics import Pair, Prediction, Score
+from benchmark.evaluation.predictions import RowPrediction
 from benchmark.models.contract import Model
 from benchmark.reading.multi_scale import read_at_scales, reads_at_scales
 from benchmark.tasks.task import ReadingTask, Task
@@ -54,26 +55,40 @@ def evaluate(
 ) -> Evaluation:
     """Predict every sample of a test set, and score the predictions."""
     begun = time.monotonic()
+    found = predict_all(task, model, dataset, device, report)
+    return score_predictions(task, dataset, found, begun)
+
+
+def predict_all(
+    task: Task,
+    model: Model,
+    dataset: Dataset,
+    device: torch.device,
+    report: Report = no_report,
+) -> list[RowPrediction]:
+    """Predict every sample of a test set."""
     model.eval().to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-    found: list[Predicted] = []
+    found: list[RowPrediction] = []
     report(0)
     for rows in _groups(task, dataset):
         samples = [dataset[row] for row in rows]
-        predictions = predict(task, model, samples, device)
-        truths = [task.truth(sample) for sample in samples]
-        found += map(Predicted, rows, predictions, truths)
+        found += map(RowPrediction, rows, predict(task, model, samples, device))
         report(len(rows))
-    return make_evaluation(task, dataset, found, begun)
+    return sorted(found, key=lambda each: each.row)
 
 
-def make_evaluation(
-    task: Task, dataset: Dataset, found: Sequence[Predicted], begun: float
+def score_predictions(
+    task: Task, dataset: Dataset, found: Sequence[RowPrediction], begun: float
 ) -> Evaluation:
-    """Score predictions; `begun` is the monotonic time at which predicting began."""
+    """Score predictions, whoever made them; `begun` is the monotonic time when that began."""
     ordered = sorted(found, key=lambda each: each.row)
+    pairs = [
+        Predicted(each.row, each.prediction, task.truth(dataset.labels(each.row)))
+        for each in ordered
+    ]
     field = task.group_scores_by
     lengths = dataset.column(field) if field else dataset.lengths
-    return Evaluation(score(task, lengths, ordered), ordered, time.monotonic() - begun)
+    return Evaluation(score(task, lengths, pairs), pairs, time.monotonic() - begun)
 
 
 def predict(

@@ -98,7 +98,7 @@ class Result:
         """The name of the model in tables, as short as can be; `full_label` says the rest."""
         title = _TITLES.get(self.model, self.model)
         if self.config is None:
-            title = f"{title} {self.preset}"
+            title = f"{title} {self.preset}".strip()
         parts = [title]
         if self.config and self.preset != _USUAL_PRESET:
             parts.append(f"{self.preset} preset")

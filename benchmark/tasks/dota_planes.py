@@ -81,7 +81,7 @@ def _scene(sample: Sample) -> Scene:
 DOTA_PLANES = CountingTask(
     name="dota-planes",
     title="DOTA Airplanes",
-    dataset="dota-crops",
+    dataset="dota-planes",
     train=Split("train", (3, 4, 5), 20_000),
     test=Split("val", tuple(range(3, 11)), 200 * 8),
     channels=3,

@@ -1,1 +1,1 @@
-"""Export to the formats of other tools: plain files, WebDataset, COCO, ICDAR."""
+"""Export to the formats of other tools: plain files, WebDataset, Parquet, COCO, ICDAR."""

@@ -10,6 +10,7 @@ from ivl_shards.errors import Damage, UserError
 from ivl_shards.export.coco import write_coco
 from ivl_shards.export.files import write_files
 from ivl_shards.export.icdar import write_icdar
+from ivl_shards.export.parquet import write_parquet
 from ivl_shards.export.webdataset import write_webdataset
 from ivl_shards.format.outlines import Mismatch
 from ivl_shards.format.reader import Dataset
@@ -22,6 +23,7 @@ FORMATS: dict[str, Exporter] = {
     "coco": write_coco,
     "files": write_files,
     "icdar": write_icdar,
+    "parquet": write_parquet,
     "webdataset": write_webdataset,
 }
 """All exporters by name. Another one is added here, and `ivl-shards export --format` offers it."""
@@ -46,7 +48,7 @@ def export(dataset: Dataset, format_: str, out: Path, **options: Any) -> Iterato
     except Mismatch as error:
         raise Damage(f"{dataset.path}: sample {done}: {error}") from None
     except OSError as error:
-        raise explained(out, error) from None
+        raise explained(out, error, kept=False) from None
 
 
 def dataset_json(dataset: Dataset) -> bytes:

@@ -2,7 +2,8 @@
 
 All of this follows from the names of the fields: `word_quad` and `word_box`, counted by
 `word_count`, outline words; `word_text` is their text; `word_line` is the index of the line that a
-word is on. Without `word_text`, the text of a line is split at its spaces.
+word is on. Without `word_text`, the text of a line is split at its spaces. Where lines bend,
+`line_polygon` follows them more closely than `line_quad`.
 """
 
 import re
@@ -43,6 +44,8 @@ class Outlines:
     """Field with the texts of those units, separated by spaces; used if `text` is missing."""
     kind: str = ""
     """Field with the class of each."""
+    polygon: str = ""
+    """Field with polygons that follow each more closely than its quad."""
     labels: tuple[str, ...] = ()
     """All other fields with one value for each."""
 
@@ -53,10 +56,12 @@ class Outlines:
 
     def quads(self, fields: Fields) -> Array:
         """Return the corners, (K, 4, 2) float64; those of boxes clockwise from the upper left."""
-        value = fields[self.field].astype(np.float64)
-        if not (np.abs(value) <= FARTHEST).all():
-            raise Damage(f"{self.field} has a corner that is not a place near the image")
+        value = _corners(self.field, fields)
         return value if value.ndim == 3 else value[:, [0, 1, 2, 1, 2, 3, 0, 3]].reshape(-1, 4, 2)
+
+    def polygons(self, fields: Fields) -> Array:
+        """Return the closest outlines there are, (K, n, 2) float64: polygons, quads or boxes."""
+        return _corners(self.polygon, fields) if self.polygon else self.quads(fields)
 
     def texts(self, fields: Fields) -> list[str]:
         """Return the text of each."""
@@ -64,6 +69,13 @@ class Outlines:
             return [text.decode("utf-8", "replace") for text in fields[self.text].tolist()]
         parents = [text.decode("utf-8", "replace") for text in fields[self.parent_text].tolist()]
         return split_texts(parents, fields[self.parent].tolist())
+
+
+def _corners(name: str, fields: Fields) -> Array:
+    value = fields[name].astype(np.float64)
+    if not (np.abs(value) <= FARTHEST).all():
+        raise Damage(f"{name} has a corner that is not a place near the image")
+    return value
 
 
 def find_outlines(schema: Schema) -> list[Outlines]:
@@ -110,6 +122,11 @@ def _is_outline(field: Field) -> bool:
     return in_image and field.shape[1:] in _SHAPES and bool(_NAME.fullmatch(field.name))
 
 
+def _is_polygon(field: Field, noun: str) -> bool:
+    named = field.name == f"{noun}_polygon" and field.unit == "pixels"
+    return named and len(field.shape) == 3 and field.shape[1] >= 3 and field.shape[2] == 2
+
+
 def _is_text(field: Field) -> bool:
     return field.dtype.startswith("S") and len(field.shape) == 1
 
@@ -123,6 +140,7 @@ def _outlines(schema: Schema, noun: str, field: Field) -> Outlines:
     texts = {f.name for f in schema if _is_text(f)}
     text = f"{noun}_text" if f"{noun}_text" in texts else ""
     kind = next((f.name for f in beside if f.classes and len(f.shape) == 1), "")
+    polygon = next((f.name for f in beside if _is_polygon(f, noun)), "")
     nouns = [_noun(f.counted_by) for f in schema if f.counted_by and f not in beside]
     parent = next((p for p in nouns if f"{noun}_{p}" in schema), "")
     parent_text = f"{parent}_text" if f"{parent}_text" in texts else ""
@@ -134,5 +152,6 @@ def _outlines(schema: Schema, noun: str, field: Field) -> Outlines:
         parent=parent and f"{noun}_{parent}",
         parent_text="" if text else parent_text,
         kind=kind,
-        labels=tuple(f.name for f in beside if f.name not in (text, kind)),
+        polygon=polygon,
+        labels=tuple(f.name for f in beside if f.name not in (text, kind, polygon)),
     )

@@ -1,7 +1,10 @@
 """Pictures: decode stored JPEG images within limits, and write images as PNG."""
 
+import struct
+
 import cv2
 import numpy as np
+from zlib_ng import zlib_ng
 
 from ivl_shards.errors import Damage
 from ivl_shards.format.outlines import Fields
@@ -75,7 +78,38 @@ def picture_size(stored: Fields) -> tuple[int, int]:
 
 
 def png(pixels: Array) -> bytes:
-    """Encode grey or RGB pixels as a PNG file."""
-    ordered = pixels if pixels.ndim == 2 else cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR)
-    data: bytes = cv2.imencode(".png", ordered)[1].tobytes()
-    return data
+    """Encode grey (H, W) uint8 or uint16, or RGB (H, W, 3) uint8 pixels as a PNG file."""
+    return pngs(pixels[None])[0]
+
+
+def pngs(images: Array, sizes: Array | None = None) -> list[bytes]:
+    """Encode images, (N, H, W) or (N, H, W, 3), as PNG files.
+
+    `sizes`, (N, 2), are their heights and widths without padding. Five times as fast as OpenCV:
+    rows are not filtered, which suits drawings and step maps.
+    """
+    if images.dtype.itemsize > 1:
+        images = images.astype(images.dtype.newbyteorder(">"))
+    depth, colour = 8 * images.dtype.itemsize, 0 if images.ndim == 3 else 2
+    all_sizes = [images.shape[1:3]] * len(images) if sizes is None else sizes.tolist()
+    files = []
+    rows = np.zeros((0, 0), np.uint8)
+    for image, (h, w) in zip(images, all_sizes, strict=True):
+        pixels = image[:h, :w].reshape(h, -1).view(np.uint8)
+        if rows.shape != (h, pixels.shape[1] + 1):
+            rows = np.zeros((h, pixels.shape[1] + 1), np.uint8)  # each row begins with its filter
+        rows[:, 1:] = pixels
+        header = _chunk(b"IHDR", struct.pack(">IIBBBBB", w, h, depth, colour, 0, 0, 0))
+        packed = zlib_ng.compress(rows.data, _PNG_LEVEL)
+        files.append(b"".join([_PNG_START, header, _chunk(b"IDAT", packed), _PNG_END]))
+    return files
+
+
+def _chunk(name: bytes, data: bytes) -> bytes:
+    checksum = zlib_ng.crc32(data, zlib_ng.crc32(name))
+    return b"".join([struct.pack(">I", len(data)), name, data, struct.pack(">I", checksum)])
+
+
+_PNG_START = b"\x89PNG\r\n\x1a\n"
+_PNG_END = _chunk(b"IEND", b"")
+_PNG_LEVEL = 1

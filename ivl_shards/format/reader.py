@@ -30,7 +30,7 @@ from ivl_shards.format.index import stored_tables
 from ivl_shards.format.metadata import stored_metadata, stored_versions
 from ivl_shards.format.places import Place, file_places
 from ivl_shards.format.sample import Sample
-from ivl_shards.format.schema import DIGEST, ENCODED, Array, Schema
+from ivl_shards.format.schema import DIGEST, ENCODED, MEMORY, Array, Schema
 from ivl_shards.format.seal import check_regular, has_checksum
 from ivl_shards.format.structure import (
     LEAST_BYTES,
@@ -353,6 +353,16 @@ class Dataset(Sequence[Sample]):
         stored = self.stored(index)
         with self._sample_named(int(self._rows[index])):
             return unpad(self.schema, stored)
+
+    def labels(self, index: int) -> Sample:
+        """Return a sample without its image and maps, which are not read."""
+        row = int(self._rows[index])
+        small = [f for f in self.schema if f.name not in ("image", "steps", MEMORY)]
+        k, i = self._files.locate(row)
+        shard = self._files.shard(k)
+        with self._sample_named(row):
+            stored = {field.name: shard[field.name].row(i) for field in small}
+            return Sample(unpad(self.schema, stored), self.schema.sequence)
 
     def padded(self, fields: Sequence[str] | None = None) -> "PaddedRows":
         """Return the samples as dictionaries of padded arrays, all of the same shape.

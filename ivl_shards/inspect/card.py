@@ -12,11 +12,28 @@ from typing import Any
 
 import numpy as np
 
-from ivl_shards.format.metadata import Metadata, stored_metadata, stored_versions
+from ivl_shards.format.kinds import kind_of, unpadded_shape
+from ivl_shards.format.metadata import (
+    Metadata,
+    ResponsibleUse,
+    stored_metadata,
+    stored_sources,
+    stored_versions,
+)
+from ivl_shards.format.outlines import find_outlines, step_text
 from ivl_shards.format.reader import Dataset
 from ivl_shards.format.schema import ENCODED, Field, Schema
 from ivl_shards.generation.layout import ONE_FILE
-from ivl_shards.inspect.publication import File, Publication, citations, licence_head
+from ivl_shards.inspect.publication import (
+    HDF5,
+    PARQUET,
+    File,
+    Packing,
+    Publication,
+    citations,
+    licence_head,
+    split_name,
+)
 from ivl_shards.inspect.statistics import Spread, count_classes, count_noun, count_samples, spreads
 
 _MEMORY = {
@@ -34,18 +51,20 @@ _MEMORY = {
 _MOST_FILES = 20
 
 
-def card(dataset: Dataset, files: list[File], published: Publication) -> str:
+def card(
+    dataset: Dataset, files: list[File], published: Publication, packing: Packing = HDF5
+) -> str:
     """Return the dataset card as Markdown."""
     metadata = stored_metadata(dataset.attributes)
     parts = [
-        _head(dataset, metadata),
+        _head(dataset, metadata, packing),
         f"# {_label(_title(dataset, metadata))}",
         _escaped(metadata.description),
-        _facts(dataset, files, published),
+        _facts(dataset, files, published, packing),
         "## How to read it",
-        _use(dataset),
+        _use_parquet(dataset) if packing == PARQUET else _use(dataset),
         "## Fields",
-        _fields(dataset.schema),
+        _fields(dataset.schema, packing),
         "## Statistics",
         *_statistics(dataset),
         "## How it was made",
@@ -54,6 +73,7 @@ def card(dataset: Dataset, files: list[File], published: Publication) -> str:
         *_licence(dataset, metadata),
         "## Known limits",
         _bullets(map(_escaped, metadata.limits)) if metadata.limits else "The file states none.",
+        *_responsible_use(metadata.responsible),
         "## How to cite",
         _block("bibtex", citations(metadata)),
     ]
@@ -68,15 +88,17 @@ def _title(dataset: Dataset, metadata: Metadata) -> str:
 # --- the head ----------------------------------------------------------------------------
 
 
-def _head(dataset: Dataset, metadata: Metadata) -> str:
+def _head(dataset: Dataset, metadata: Metadata, packing: Packing) -> str:
     attributes = dataset.attributes
+    split = split_name(dataset)
     # Hugging Face's loader refuses virtual datasets, so the shards are listed.
-    paths = [path.relative_to(dataset.path.parent).as_posix() for path in dataset.shards]
-    split = str(attributes["split"]).replace("-", "_")  # split names allow no hyphen
+    shards = [path.relative_to(dataset.path.parent).as_posix() for path in dataset.shards]
+    paths = f"data/{split}-*" if packing == PARQUET else shards
     head = {
         "pretty_name": metadata.title or attributes["task"],
         **licence_head(str(attributes["licence"])),
         "size_categories": [_size_category(len(dataset))],
+        "task_categories": task_categories(dataset.schema),
         "tags": ["inductive-visual-localisation", attributes["task"]],
         "configs": [
             {"config_name": "default", "data_files": [{"split": split, "path": paths}]},
@@ -85,6 +107,17 @@ def _head(dataset: Dataset, metadata: Metadata) -> str:
     # JSON is valid YAML, and needs neither another package nor special quoting.
     lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in head.items()]
     return "\n".join(["---", *lines, "---"])
+
+
+def task_categories(schema: Schema) -> list[str]:
+    """Return Hugging Face's names of the tasks that the labels are for."""
+    outlines = find_outlines(schema)
+    fitting = {
+        "image-to-text": bool(step_text(schema)),
+        "object-detection": bool(outlines),
+        "image-segmentation": schema.memory == "steps",
+    }
+    return [name for name, fits in fitting.items() if fits] or ["other"]
 
 
 def _size_category(samples: int) -> str:
@@ -101,13 +134,15 @@ def _size_category(samples: int) -> str:
 # --- what is in it -----------------------------------------------------------------------
 
 
-def _facts(dataset: Dataset, files: list[File], published: Publication) -> str:
+def _facts(dataset: Dataset, files: list[File], published: Publication, packing: Packing) -> str:
     attributes = dataset.attributes
+    stored = f"{attributes['format']} {attributes['format_version']}"
+    format_ = "Parquet, for Hugging Face `datasets`" if packing == PARQUET else f"HDF5, {stored}"
     size = sum(file.bytes for file in files)
     rows = [
         ("samples", f"{len(dataset):,}"),
         ("split", _label(attributes["split"])),
-        ("format", _label(f"HDF5, {attributes['format']} {attributes['format_version']}")),
+        ("format", format_ if packing == PARQUET else _label(format_)),
         ("size", f"{_megabytes(size)} in {len(files)} file{'s' if len(files) > 1 else ''}"),
         ("licence", _label(attributes["licence"])),
         ("content SHA-256", _code(attributes["content_sha256"])),
@@ -129,7 +164,6 @@ def _megabytes(size: int) -> str:
 
 
 def _use(dataset: Dataset) -> str:
-    things = dataset.schema.sequence.removesuffix("_count") + "s"
     name = json.dumps(dataset.path.name, ensure_ascii=False)
     code = (
         "import h5py\n"
@@ -138,15 +172,47 @@ def _use(dataset: Dataset) -> str:
         f"sample = open_dataset({name})[0]  # the toolkit's reader\n"
         "sample.image, sample.memory(0), sample.delta(0)"
     )
-    words = _MEMORY.get(dataset.schema.memory, "").format(things=things)
-    return f"Row i of every HDF5 dataset in the file belongs to sample i. {words}\n\n" + _block(
-        "python", code
+    return (
+        f"Row i of every HDF5 dataset in the file belongs to sample i. {_memory(dataset)}\n\n"
+        + (_block("python", code))
     )
 
 
-def _fields(schema: Schema) -> str:
-    rows = [(_code(f.name), _type(f), _shape(f), _label(f.unit), _meaning(f)) for f in schema]
+def _use_parquet(dataset: Dataset) -> str:
+    code = (
+        "from datasets import load_dataset\n\n"
+        'samples = load_dataset("FOLDER")  # or streaming=True\n'
+        f'sample = samples["{split_name(dataset)}"][0]\n'
+        'sample["image"]  # a PIL image'
+    )
+    return (
+        "One row per sample, lists without padding. Pictures are PNG or JPEG files, which Hugging "
+        f"Face's loader decodes; class numbers have names. {_memory(dataset)}\n\n"
+    ) + _block("python", code)
+
+
+def _memory(dataset: Dataset) -> str:
+    things = dataset.schema.sequence.removesuffix("_count") + "s"
+    return _MEMORY.get(dataset.schema.memory, "").format(things=things)
+
+
+def _fields(schema: Schema, packing: Packing) -> str:
+    rows = [
+        (_code(f.name), *_type_and_shape(f, packing), _label(f.unit), _meaning(f)) for f in schema
+    ]
     return _table(("field", "type", "shape of a sample", "unit", "meaning"), rows)
+
+
+def _type_and_shape(field: Field, packing: Packing) -> tuple[str, str]:
+    if packing == HDF5:
+        return _type(field), _shape(field)
+    kind, sides = kind_of(field), [str(n) for n in unpadded_shape(field)]
+    if field.counted_by:
+        sides[0] = field.counted_by
+    if kind == "picture":
+        return "image, JPEG" if field.storage == ENCODED else "image, PNG", ""
+    type_ = {"text": "text", "class": "class"}.get(kind, np.dtype(field.dtype).name)
+    return type_, ", ".join(sides).replace("-1", "any")
 
 
 def _type(field: Field) -> str:
@@ -198,6 +264,7 @@ def _making(dataset: Dataset, metadata: Metadata) -> Iterator[str]:
     attributes = dataset.attributes
     if metadata.command:
         yield _block("", command_line(dataset, metadata))
+        yield from _sources(dataset)
     else:
         yield "The file does not state a command; its recipe, for Python, is below."
     if len(dataset) < int(dataset.recipe["total"]):
@@ -220,6 +287,31 @@ def _making(dataset: Dataset, metadata: Metadata) -> Iterator[str]:
         yield f"Versions: {_label(', '.join(packages))}."
 
 
+def _sources(dataset: Dataset) -> Iterator[str]:
+    """Yield what the datasets are that this one was copied from."""
+    sources = stored_sources(dataset.recipe)
+    if not sources:
+        return
+    yield "OUT stands for this dataset, and SOURCE for what it was copied from:"
+    head = ("source", "made by", "split", "samples", "content SHA-256")
+    names = (
+        ["SOURCE.h5"] if len(sources) == 1 else [f"SOURCE-{k + 1}.h5" for k in range(_MOST_FILES)]
+    )
+    rows = [
+        (
+            _code(name),
+            _code(source.command or f"{source.generator} {source.version}"),
+            _label(source.split),
+            f"{source.samples:,}",
+            _code(source.content),
+        )
+        for name, source in zip(names, sources, strict=False)
+    ]
+    yield _table(head, rows)
+    if len(sources) > _MOST_FILES:
+        yield f"and {len(sources) - _MOST_FILES:,} more, listed in the recipe."
+
+
 def _recipe(dataset: Dataset) -> str:
     """Return the recipe as JSON with one setting per line."""
     knobs = dataset.recipe.items()
@@ -229,6 +321,8 @@ def _recipe(dataset: Dataset) -> str:
 
 def command_line(dataset: Dataset, metadata: Metadata) -> str:
     """Return the command that generates this dataset again under the same name."""
+    if stored_sources(dataset.recipe):
+        return metadata.command  # its files have names in capitals
     sharded = dataset.shards != [dataset.path]
     layout = []
     if sharded or len(dataset) > ONE_FILE:
@@ -245,6 +339,20 @@ def _licence(dataset: Dataset, metadata: Metadata) -> Iterator[str]:
         yield "Everything was drawn by the generator; there is no third-party material."
     else:
         yield "The file does not state its origins."
+
+
+def _responsible_use(stated: ResponsibleUse) -> Iterator[str]:
+    if stated == ResponsibleUse():
+        return
+    yield "## Responsible use"
+    rows = [
+        ("made for", " ".join(stated.uses)),
+        ("biases", " ".join(stated.biases)),
+        ("personal information", " ".join(stated.personal_information)),
+        ("social impact", stated.social_impact),
+        ("synthetic", "" if stated.synthetic is None else "yes" if stated.synthetic else "no"),
+    ]
+    yield _table(("", ""), [(name, _escaped(text)) for name, text in rows if text])
 
 
 # --- Markdown ----------------------------------------------------------------------------

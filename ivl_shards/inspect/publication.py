@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from ivl_shards.errors import Damage, UserError
 from ivl_shards.format.metadata import Metadata
@@ -19,6 +20,12 @@ class Publication:
     url: str = ""
     date: str = ""
     """For example 2026-11-30."""
+
+
+Packing = Literal["HDF5", "Parquet"]
+"""The format of the published files: our own, or what `export --format parquet` writes."""
+HDF5: Packing = "HDF5"
+PARQUET: Packing = "Parquet"
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,11 @@ def _file(whole: Path, path: Path, first: int, samples: int) -> File:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     name = path.relative_to(whole.parent).as_posix()
     return File(name, path.stat().st_size, digest, first, samples)
+
+
+def split_name(dataset: Dataset) -> str:
+    """Return the name of the split in Hugging Face's form: letters, digits and underscores."""
+    return re.sub(r"\W+", "_", str(dataset.attributes["split"]), flags=re.ASCII)[:100] or "data"
 
 
 # SPDX identifiers are one word; anything longer is a custom licence.

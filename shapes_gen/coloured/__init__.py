@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Callable
 
-from ivl_shards import Generator, Metadata, Sample
+from ivl_shards import Generator, Metadata, ResponsibleUse, Sample
 from ivl_shards.generation.generator import drawn_samples
 from shapes_gen.coloured.recipe import ColouredRecipe
 from shapes_gen.coloured.render import render, schema, size
@@ -23,11 +23,26 @@ LIMITS = (
     "The paper gives neither sizes nor colours; those in the recipe are this toolkit's.",
 )
 
+RESPONSIBLE = ResponsibleUse(
+    uses=(
+        "Made to test whether models that count one object at a time, trained on images with few "
+        "objects, still count many.",
+        "Not made to train detectors for photographs.",
+    ),
+    biases=(
+        "Kinds, colours, sizes and places of the shapes are drawn at random within the recipe's "
+        "ranges; nothing else occurs.",
+    ),
+    personal_information=("None: all images are drawn by a program.",),
+    social_impact="None is expected beyond research on visual counting.",
+    synthetic=True,
+)
+
 
 def metadata(recipe: ColouredRecipe, source: None) -> Metadata:
     """Return what the card of a dataset says; nothing in it is other people's."""
     command = shlex.join([*NAME.split(), *recipe.options()])
-    return Metadata("Coloured Shapes", DESCRIPTION, command, limits=LIMITS)
+    return Metadata("Coloured Shapes", DESCRIPTION, command, limits=LIMITS, responsible=RESPONSIBLE)
 
 
 def start(recipe: ColouredRecipe, source: None) -> Callable[[int], Sample]:

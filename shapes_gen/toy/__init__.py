@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Callable
 
-from ivl_shards import Generator, Metadata, Sample
+from ivl_shards import Generator, Metadata, ResponsibleUse, Sample
 from ivl_shards.generation.generator import drawn_samples
 from shapes_gen.toy.recipe import ToyRecipe
 from shapes_gen.toy.render import render, schema, size
@@ -23,11 +23,23 @@ LIMITS = (
     "The paper gives no sizes in pixels; those in the recipe are this toolkit's.",
 )
 
+RESPONSIBLE = ResponsibleUse(
+    uses=(
+        "Made to test whether models that read one line at a time, trained on few lines, still "
+        "read many.",
+        "Not made to train models for photographs or text.",
+    ),
+    biases=("The shapes of a line are drawn at random from six classes; nothing else occurs.",),
+    personal_information=("None: all images are drawn by a program.",),
+    social_impact="None is expected beyond research on reading sequences.",
+    synthetic=True,
+)
+
 
 def metadata(recipe: ToyRecipe, source: None) -> Metadata:
     """Return what the card of a dataset says; nothing in it is other people's."""
     command = shlex.join([*NAME.split(), *recipe.options("--lines")])
-    return Metadata("Toy Shapes", DESCRIPTION, command, limits=LIMITS)
+    return Metadata("Toy Shapes", DESCRIPTION, command, limits=LIMITS, responsible=RESPONSIBLE)
 
 
 def start(recipe: ToyRecipe, source: None) -> Callable[[int], Sample]:

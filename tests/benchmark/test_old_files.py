@@ -1,13 +1,18 @@
 """Files of earlier versions: their old names are read, and no longer written."""
 
 import json
+import shutil
 from pathlib import Path
 
+import h5py
+import numpy as np
 import pytest
 import torch
 
+from benchmark.data.datasets import DataFolder, split_validation
 from benchmark.models.load import bundled_weights
 from benchmark.old_files import OLD_SETTINGS, upgrade_result
+from benchmark.registry import find_task
 from benchmark.results.result import read_result
 from benchmark.training.checkpoints import State, load_checkpoint, save_checkpoint
 from benchmark.training.loop import make_optimizer
@@ -19,6 +24,8 @@ from benchmark.training.settings import (
     training_from_json,
 )
 from benchmark.training.weights import load_tensors, read_metadata, save_tensors
+from crafted import reseal
+from given import make_given
 from ivl_shards import UserError
 
 OLD_TRAINING = {
@@ -126,3 +133,27 @@ def test_a_checkpoint_of_an_earlier_version_is_resumed(tmp_path: Path) -> None:
     assert restored.step == 2
     for one, other in zip(restored.model.parameters(), state.model.parameters(), strict=True):
         assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize(("name", "task"), [("dota", "dota-planes"), ("icdar", "icdar-blocks")])
+def test_datasets_of_generator_version_1_are_read(tmp_path: Path, name: str, task: str) -> None:
+    """DOTA's were called `dota-crops`; ICDAR's named their photographs in lists of one."""
+    new = make_given(name, tmp_path)
+    names = new.column("source_image")
+    path = shutil.copy(new.path, tmp_path / "old.h5")
+    with h5py.File(path, "r+") as file:
+        file.attrs["generator_version"] = "1"
+        if name == "dota":
+            file.attrs["task"] = "dota-crops"
+        else:
+            attributes = dict(file["source_image"].attrs)
+            del file["source_image"]
+            file["source_image"] = names[:, None]
+            file["source_image"].attrs.update(attributes)
+    reseal(path)
+    found = find_task(task)
+    old = DataFolder(tmp_path, test=path).open(found, found.test)
+    assert np.array_equal(np.ravel(old.column("source_image")), names)
+    assert old[0].length == new[0].length
+    for one, other in zip(split_validation(found, old), split_validation(found, new), strict=True):
+        assert np.array_equal(one.lengths, other.lengths)

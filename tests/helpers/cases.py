@@ -90,7 +90,7 @@ CASES = {
     ),
     "icdar": Case(
         ICDAR,
-        "6244f8c89211ad09f9c3d43912fe3a0e21d3a8ca993912c435f5bc981784b5a4",
+        "49b17512b4428eac60712e42a8508537fcc5786134be70dd84fdccc87ee8a915",
         _icdar,
         drawn=False,
     ),

@@ -14,6 +14,8 @@ from commands import ROOT, own_data, tool
 from dota_root import add_image, label_lines, make_root, squares
 from font_files import SOURCES, small_font
 from icdar_tree import make_tree
+from ivl_shards import open_dataset
+from ivl_shards.export.formats import export
 from shapes_gen import ColouredRecipe, ToyRecipe
 from textblocks_gen import TextRecipe
 
@@ -29,6 +31,12 @@ def given_datasets(folder: Path) -> None:
         shapes_gen.generate(coloured, folder / f"data/coloured-shapes-{split}.h5", workers=1)
         toy = ToyRecipe((2,), 24, split=split)
         shapes_gen.generate(toy, folder / f"data/toy-shapes-{split}.h5", workers=1)
+
+
+def given_export(folder: Path) -> None:
+    given_datasets(folder)
+    dataset = open_dataset(folder / "test.h5")
+    list(export(dataset, "parquet", folder / "coloured-parquet"))
 
 
 def given_nothing(folder: Path) -> None:
@@ -85,7 +93,7 @@ def given_text(folder: Path) -> None:
 PAGES: dict[str, Callable[[Path], None]] = {
     "README.md": given_nothing,
     "docs/TUTORIAL.md": given_nothing,
-    "docs/SHARDS.md": given_datasets,
+    "docs/SHARDS.md": given_export,
     "docs/SHAPES.md": given_nothing,
     "docs/TEXTBLOCKS.md": given_novel,
     "docs/FONTS.md": given_fonts,

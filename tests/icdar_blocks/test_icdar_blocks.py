@@ -35,7 +35,7 @@ def make(
 
 def painted_words(sample: Sample, painted: dict) -> Iterator[tuple[np.ndarray, tuple]]:
     """The middle pixels of each word's box, and the colour they were painted in."""
-    words = {word.text: word for word in painted[sample["source_image"][0].decode()]}
+    words = {word.text: word for word in painted[sample["source_image"].item().decode()]}
     for (x0, y0, x1, y1), text in zip(sample["word_box"], sample["word_text"], strict=True):
         inset_x, inset_y = (x1 - x0) // 4 + 1, (y1 - y0) // 4 + 1
         inner = sample.image[y0 + inset_y : y1 - inset_y, x0 + inset_x : x1 - inset_x]
@@ -82,7 +82,7 @@ def test_lines_words_and_steps_agree(tmp_path) -> None:
 def test_the_window_says_where_the_block_was(tmp_path) -> None:
     painted = make_tree(tmp_path / "root")
     for sample in make(tmp_path / "root", tmp_path / "out.h5", canvas=(100, 300)):
-        words = {word.text: word.box for word in painted[sample["source_image"][0].decode()]}
+        words = {word.text: word.box for word in painted[sample["source_image"].item().decode()]}
         corner, scale = sample["window"][:2], sample["scale"]
         for box, text in zip(sample["word_box"], sample["word_text"], strict=True):
             there = np.reshape(words[text.decode()], (2, 2))
@@ -279,7 +279,7 @@ def test_the_real_blocks_are_cut_and_sound(tmp_path, run) -> None:
     dataset = open_dataset(tmp_path / "out.h5")
     assert len(dataset) == 310 - 6
     first = dataset[0]
-    assert first["source_image"][0] == b"img_1.jpg"
+    assert first["source_image"].item() == b"img_1.jpg"
     assert first["line_text"].tolist() == [
         b"Tiredness",
         b"kills",

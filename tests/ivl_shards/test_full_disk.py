@@ -76,3 +76,14 @@ def test_one_file_too(small_disk) -> None:
     codes = [line for line in ran.stdout.splitlines() if line.startswith("code")]
     assert codes == ["code 1", "code 0", "code 0"], ran.stdout + ran.stderr
     assert ".tmp" not in ran.stdout
+
+
+@pytest.mark.parametrize("format_", ["parquet", "files"])
+def test_an_export_leaves_nothing(small_disk, format_: str) -> None:
+    make = f"{tool('shapes-gen')} coloured --counts 5 --total 900 --workers 1 --quiet data.h5"
+    export = f"{tool('ivl-shards')} export data.h5 --format {format_} --quiet disk/out"
+    ran = small_disk(f"{make}; {export}; echo code $?; ls -A disk")
+    assert ran.stderr.count("\n") == 1, ran.stderr
+    assert "disk is full" in ran.stderr
+    assert "nothing was written" in ran.stderr
+    assert ran.stdout == "code 1\n"

@@ -5,13 +5,14 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
 import pytest
 
 import shapes_gen
-from commands import assert_one_line, tool
+from commands import ROOT, assert_one_line, tool
 from crafted import reseal
 from ivl_shards import Dataset, open_dataset
 from ivl_shards.format import index as index_module
@@ -188,15 +189,26 @@ def test_verify_with_several_processes_finds_the_same(
 
 def test_the_index_takes_no_memory_for_each_shard(tmp_path: Path) -> None:
     """Ten times the shards take little more memory; HDF5 would need 30 kB for each."""
-    shapes_gen.generate(ToyRecipe((1,), 2), tmp_path / "toy.h5", shard_size=1, workers=1)
-    program = Path(__file__).parents[1] / "helpers" / "write_links.py"
+    shapes_gen.generate(ToyRecipe((1,), 2), tmp_path / "toy.h5", workers=1)
     peaks = []
     for shards in (500, 5000):
         run = subprocess.run(
-            [sys.executable, program, str(tmp_path / "toy.h5"), str(shards)],
+            [sys.executable, ROOT / "perf" / "many_shards.py"]
+            + [str(tmp_path / "toy.h5"), str(tmp_path / f"{shards}.h5"), str(shards)],
             capture_output=True,
             text=True,
         )
         assert not run.stderr
         peaks.append(float(run.stdout))
     assert peaks[1] - peaks[0] < 40, peaks
+
+
+def test_the_example_in_the_docs_finds_an_image(
+    many: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (ROOT / "docs" / "FORMAT.md").read_text("utf-8").partition("## Places")[2]
+    example = text.partition("```python\n")[2].partition("```")[0]
+    monkeypatch.chdir(many.parent)
+    names: dict[str, Any] = {}
+    exec(example, names)
+    assert np.array_equal(names["image"], open_dataset(many)[7].image)

@@ -15,13 +15,15 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
+import textblocks_gen
 from commands import assert_one_line
 from given import make_given
-from ivl_shards import Dataset
+from ivl_shards import Dataset, open_dataset
 from ivl_shards.export.coco import area, clip
 from ivl_shards.export.formats import export
 from ivl_shards.format.outlines import Mismatch, find_outlines, split_texts
 from shapes_gen import ColouredRecipe, ToyRecipe
+from textblocks_gen import TextRecipe
 
 
 def words_of(dataset: Dataset, i: int) -> list[str]:
@@ -180,6 +182,27 @@ def test_coco_masks_of_shapes_are_the_shapes(make, tmp_path: Path) -> None:
         assert (mask & painted).sum() / (mask | painted).sum() > 0.85
         assert annotation["bbox"][2] == pytest.approx(np.ptp(sample["box"][0][::2]), abs=0.6)
     assert kinds == {"circle", "triangle", "square"}
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # theirs
+def test_coco_masks_of_bent_lines_follow_the_bend(tmp_path: Path) -> None:
+    """The mask of a line is where its step map is, though its quad covers more."""
+    pycocotools = pytest.importorskip("pycocotools.coco")
+    recipe = TextRecipe((1,), 6, bend=1.0)
+    textblocks_gen.generate(recipe, tmp_path / "data.h5", workers=1)
+    dataset = open_dataset(tmp_path / "data.h5")
+    list(export(dataset, "coco", tmp_path / "out"))
+    with contextlib.redirect_stdout(io.StringIO()):
+        coco = pycocotools.COCO(tmp_path / "out" / "annotations.json")
+    for i, sample in enumerate(dataset):
+        annotations = coco.loadAnns(coco.getAnnIds(imgIds=i + 1))
+        (line,) = (a for a in annotations if coco.cats[a["category_id"]]["name"] == "line")
+        assert "line_polygon" not in line["attributes"]
+        mask, seen = coco.annToMask(line).astype(bool), sample["steps"] > 0
+        assert (mask & seen).sum() / (mask | seen).sum() > 0.9
+        words = [a for a in annotations if coco.cats[a["category_id"]]["name"] == "word"]
+        assert len(words) == sample["word_count"]
+        assert all(len(a["segmentation"][0]) == 8 for a in words)
 
 
 def test_no_objects_no_annotations(make, tmp_path: Path) -> None:

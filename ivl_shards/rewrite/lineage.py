@@ -6,11 +6,11 @@ origins, limits and package versions are those of the sources.
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ivl_shards.format.copying import file_schema
-from ivl_shards.format.metadata import Metadata, stored_metadata, stored_versions
+from ivl_shards.format.metadata import Metadata, ResponsibleUse, stored_metadata, stored_versions
 from ivl_shards.format.reader import Dataset
 from ivl_shards.format.schema import Schema
 from ivl_shards.rewrite.copied import Description
@@ -69,9 +69,7 @@ def derived(
     }
     metadata = _joined_metadata([stored_metadata(source.attributes) for source in sources])
     description = " ".join(filter(None, [metadata.description, operation.sentence]))
-    whole = Metadata(
-        metadata.title, description, operation.command, metadata.origins, metadata.limits
-    )
+    whole = replace(metadata, description=description, command=operation.command)
     return Description(schema, attributes, _metadata_attributes(whole, sources))
 
 
@@ -112,6 +110,19 @@ def _joined_metadata(all_: Sequence[Metadata]) -> Metadata:
         "",
         tuple(_unique(origin for m in all_ for origin in m.origins)),
         tuple(_unique(limit for m in all_ for limit in m.limits)),
+        _joined_use([m.responsible for m in all_]),
+    )
+
+
+def _joined_use(all_: Sequence[ResponsibleUse]) -> ResponsibleUse:
+    """Return what the sources state on responsible use; synthetic only if all of them are."""
+    stated = {each.synthetic for each in all_}
+    return ResponsibleUse(
+        tuple(_unique(use for each in all_ for use in each.uses)),
+        tuple(_unique(bias for each in all_ for bias in each.biases)),
+        tuple(_unique(line for each in all_ for line in each.personal_information)),
+        " ".join(_unique(each.social_impact for each in all_ if each.social_impact)),
+        None if None in stated else stated == {True},
     )
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from ivl_shards.disk import drop_temporary, explained, sync_folder, try_lock
+from ivl_shards.disk import drop_temporary, explained, remove_lock, sync_folder, try_lock
 from ivl_shards.errors import Damage, Foreign, Stopped, UserError
 from ivl_shards.format.index import write_index
 from ivl_shards.format.structure import read_attributes, stored_shards
@@ -33,7 +33,7 @@ from ivl_shards.generation.layout import (
 from ivl_shards.generation.recipe import Recipe, require
 from ivl_shards.generation.shard import Job, has, is_done, make_shard
 from ivl_shards.interrupt import Interrupt, interrupt_held
-from ivl_shards.processes import available_cores, start_worker
+from ivl_shards.processes import MOST_WORKERS, available_cores, start_worker
 
 Report = Callable[[int], None]
 
@@ -237,11 +237,9 @@ def _work_folder(folder: Path) -> Iterator[None]:
         yield
     finally:
         drop_temporary(folder)
-        # Removed while still locked: another run that opened it will notice that it is gone.
-        for remove in (lock.unlink, folder.rmdir):
-            with contextlib.suppress(OSError):
-                remove()  # the folder, only if it is empty
-        os.close(fd)
+        remove_lock(lock, fd)
+        with contextlib.suppress(OSError):
+            folder.rmdir()  # only if it is empty
 
 
 def _hold(lock: Path) -> int:
@@ -276,7 +274,7 @@ def _runner(workers: int, dask: str | None, content: Content) -> Iterator[Runner
         yield _run_here
     else:
         spawn = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(workers, spawn, initializer=start_worker)
+        pool = ProcessPoolExecutor(min(workers, MOST_WORKERS), spawn, initializer=start_worker)
         try:
             with _failed_threads() as failed:
                 yield partial(_run_in_pool, pool, failed)

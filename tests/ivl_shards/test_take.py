@@ -119,7 +119,16 @@ def test_it_says_how_it_came_about(make: Make, tmp_path: Path) -> None:
     take(source.path, tmp_path / "once.h5", where=["line_count > 1", "line_count < 3"], workers=1)
     take(tmp_path / "once.h5", tmp_path / "twice.h5", n=4, seed=7, split="few", workers=1)
     once, twice = sound(tmp_path / "once.h5"), sound(tmp_path / "twice.h5")
-    for name in ("task", "seed", "licence", "title", "limits", "responsible_use", "versions", "split"):
+    for name in (
+        "task",
+        "seed",
+        "licence",
+        "title",
+        "limits",
+        "responsible_use",
+        "versions",
+        "split",
+    ):
         assert once.attributes[name] == source.attributes[name], name
     assert (once.recipe["operation"], once.recipe["total"]) == ("take", 10)
     (stated,) = once.recipe["sources"]

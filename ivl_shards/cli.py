@@ -10,6 +10,7 @@ ivl-shards card test.h5
 """
 
 import json
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -28,9 +29,9 @@ from ivl_shards.inspect.gallery import write_gallery
 from ivl_shards.inspect.info import describe, format_info
 from ivl_shards.inspect.publication import File, Publication, list_files
 from ivl_shards.inspect.sheet import write_sheet
-from ivl_shards.inspect.verify import problems
+from ivl_shards.inspect.verify import SEVERAL_PROCESSES, problems
 from ivl_shards.options import run, version_option
-from ivl_shards.progress import show_progress
+from ivl_shards.progress import Report, show_progress
 
 _DATASET = click.argument("dataset", type=click.Path(path_type=Path))
 _MOST_PROBLEMS = 20
@@ -55,14 +56,25 @@ def info(dataset: Path, as_json: bool) -> None:
 @cli.command(epilog="Example: ivl-shards verify test.h5")
 @_DATASET
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
-def verify(dataset: Path, as_json: bool) -> int:
+@click.option("--workers", type=int, help="Number of processes; all cores by default.")
+@click.option("--quiet", is_flag=True, help="Print no progress.")
+def verify(dataset: Path, as_json: bool, workers: int | None, quiet: bool) -> int:
     """Check every byte and every sample. Exit code 1 if anything is wrong."""
+    require(workers is None or workers >= 1, f"--workers {workers}: must be at least 1")
     found, shown = 0, []
-    for line in problems(dataset):
-        found += 1
-        if found <= _MOST_PROBLEMS:
-            shown.append(line)
-            click.echo(printable(line), err=True)
+    with ExitStack() as stack:
+
+        def begin(samples: int) -> Report:
+            few = samples < SEVERAL_PROCESSES
+            report = stack.enter_context(show_progress(samples, quiet or as_json or few))
+            report(0)
+            return report
+
+        for line in problems(dataset, workers, begin):
+            found += 1
+            if found <= _MOST_PROBLEMS:
+                shown.append(line)
+                click.echo(printable(line), err=True)
     if found > _MOST_PROBLEMS:
         click.echo(f"{dataset}: {found - _MOST_PROBLEMS:,} more like these", err=True)
     facts = {"path": str(dataset), "sound": not found, "problems": found, "first_problems": shown}

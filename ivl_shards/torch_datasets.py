@@ -59,7 +59,7 @@ class Samples(TorchDataset[Any]):
         """Return several samples, which a DataLoader asks for at once: fewer, larger reads."""
         rows = np.asarray(indices, np.int64)
         schema = self.dataset.schema
-        columns = {name: self.dataset[rows].column(name) for name in self.fields}
+        columns = self.dataset[rows].columns(self.fields)
         items = [
             {name: _tensor(name, decode(schema[name], columns[name][k])) for name in self.fields}
             for k in range(len(rows))

@@ -1,8 +1,4 @@
-"""Columns: one field of one file, read without HDF5 where its storage allows.
-
-HDF5 takes about 150 µs for a row, mostly bookkeeping. If a field is stored contiguously or as one
-chunk per sample, its offsets in the file are looked up once, and rows are read from there.
-"""
+"""Columns: one field of one file, read from its places or, where they are unknown, by HDF5."""
 
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,9 +6,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from ivl_shards.errors import Damage
+from ivl_shards.format.file_bytes import FileBytes, read_array
 from ivl_shards.format.pictures import decode_jpeg
-from ivl_shards.format.schema import DEFLATE, ENCODED, PLAIN, Array, Field
-from ivl_shards.format.structure import damage_named, inflate, is_one_sample_a_chunk
+from ivl_shards.format.places import Place
+from ivl_shards.format.schema import ENCODED, Array, Field
+from ivl_shards.format.structure import damage_named, inflate
 
 
 class Column(Protocol):
@@ -21,56 +19,72 @@ class Column(Protocol):
     def row(self, i: int) -> Array:
         """Return one value as stored, with padding."""
 
-    def rows(self, indices: Array) -> Array:
-        """Return several values, in the order of the indices."""
+    def copy_rows(self, indices: Array, out: Array, positions: Array) -> None:
+        """Copy several values to the given positions of an array."""
 
 
 class PlainColumn:
-    """A contiguous dataset, mapped into memory."""
+    """Values that are stored one after the other."""
 
-    def __init__(self, mapped: Array, dataset: Any) -> None:
-        start = dataset.id.get_offset()
-        stop = start + dataset.size * dataset.dtype.itemsize
-        self._map = mapped[start:stop].view(dataset.dtype).reshape(dataset.shape)
+    def __init__(self, file: FileBytes, offset: int, field: Field, samples: int) -> None:
+        self._values = read_array(file, offset, field.dtype, (samples, *field.shape))
 
     def row(self, i: int) -> Array:
         # With the ellipsis a text keeps its declared length.
-        return np.array(self._map[i, ...])
+        return np.array(self._values[i, ...])
 
-    def rows(self, indices: Array) -> Array:
-        return np.asarray(self._map[indices])
+    def copy_rows(self, indices: Array, out: Array, positions: Array) -> None:
+        if len(indices) == 1:  # several times faster than with arrays of one index
+            out[positions[0]] = self._values[indices[0]]
+        else:
+            out[positions] = self._values[indices]
 
 
 class DeflateColumn:
-    """A dataset with one gzip chunk per sample, which is located and unpacked without HDF5."""
+    """Values that are packed one by one."""
 
-    def __init__(self, mapped: Array, dataset: Any, path: Path) -> None:
-        self._bytes = memoryview(mapped.data)
-        self._chunks = _chunk_places(dataset)
-        self._shape, self._dtype = dataset.shape[1:], dataset.dtype
+    def __init__(self, file: FileBytes, places: Array, field: Field, name: str) -> None:
+        self._file = file
+        self._places = places
+        self._shape, self._dtype = field.shape, np.dtype(field.dtype).newbyteorder("<")
         self._length = int(np.prod(self._shape)) * self._dtype.itemsize
-        self._name = f"{path}: damaged: {dataset.name.strip('/')}"
+        self._name = f"{name}: damaged: {field.name}"
 
     def row(self, i: int) -> Array:
-        return np.asarray(self.rows(np.array([i]))[0])
+        return np.frombuffer(bytearray(self._unpack(i)), self._dtype).reshape(self._shape)
 
-    def rows(self, indices: Array) -> Array:
-        out = np.empty((len(indices), *self._shape), self._dtype)
-        flat = memoryview(out.reshape(-1).view(np.uint8).data)
+    def copy_rows(self, indices: Array, out: Array, positions: Array) -> None:
+        flat, length = memoryview(out.reshape(-1).view(np.uint8).data), self._length
         # Each is copied immediately, while it is still in the CPU cache.
-        for k, i in enumerate(indices.tolist()):
-            flat[k * self._length : (k + 1) * self._length] = self._unpack(i)
-        return out
+        for i, position in zip(indices.tolist(), positions.tolist(), strict=True):
+            flat[position * length : (position + 1) * length] = self._unpack(i)
 
     def _unpack(self, i: int) -> bytes:
-        data = inflate(self._bytes[self._chunks[i]], self._length)
+        start, size = self._places[i].tolist()
+        data = inflate(self._file.read(start, start + size), self._length)
         if data is None or len(data) != self._length:
             raise Damage(f"{self._name} of sample {i} cannot be unpacked")
         return data
 
 
+class EncodedColumn:
+    """The bytes of photographs."""
+
+    def __init__(self, file: FileBytes, places: Array) -> None:
+        self._file = file
+        self._places = places
+
+    def row(self, i: int) -> Array:
+        start, size = self._places[i].tolist()
+        return np.frombuffer(bytearray(self._file.read(start, start + size)), np.uint8)
+
+    def copy_rows(self, indices: Array, out: Array, positions: Array) -> None:
+        for i, position in zip(indices.tolist(), positions.tolist(), strict=True):
+            out[position] = self.row(i)
+
+
 class Hdf5Column:
-    """Any other storage, read through HDF5: variable-length bytes, or a repacked file."""
+    """Values in any other storage, such as that of a file that was repacked."""
 
     def __init__(self, dataset: Any, path: Path) -> None:
         self._dataset = dataset
@@ -80,38 +94,31 @@ class Hdf5Column:
         with damage_named(self._path):
             return np.asarray(self._dataset[i])
 
-    def rows(self, indices: Array) -> Array:
+    def copy_rows(self, indices: Array, out: Array, positions: Array) -> None:
         # HDF5 requires rows in increasing order, each once.
         rising, back = np.unique(indices, return_inverse=True)
         with damage_named(self._path):
-            return np.asarray(self._dataset[rising])[back]
+            out[positions] = np.asarray(self._dataset[rising])[back]
 
 
-def open_column(path: Path, mapped: Array, dataset: Any, field: Field) -> Column:
-    """Return the fastest column for a field; `mapped` is the whole file as bytes."""
-    if field.storage == PLAIN and dataset.id.get_offset() is not None:
-        return PlainColumn(mapped, dataset)
-    if field.storage == DEFLATE and is_one_sample_a_chunk(dataset):
-        return DeflateColumn(mapped, dataset, path)
-    return Hdf5Column(dataset, path)
+def placed_column(
+    file: FileBytes, field: Field, place: Place, samples: int, name: str
+) -> PlainColumn | DeflateColumn | EncodedColumn:
+    """Return the column of a field whose place is known; `name` is the file's, for messages."""
+    if isinstance(place, int):
+        return PlainColumn(file, place, field, samples)
+    if field.storage == ENCODED:
+        return EncodedColumn(file, place)
+    return DeflateColumn(file, place, field, name)
+
+
+def empty_rows(field: Field, rows: int) -> Array:
+    """Return an array for the values of several rows of a field."""
+    if field.storage == ENCODED:
+        return np.empty(rows, object)
+    return np.empty((rows, *field.shape), np.dtype(field.dtype).newbyteorder("<"))
 
 
 def decode(field: Field, value: Array) -> Array:
     """Return a stored value, with photographs decoded to pixels."""
     return decode_jpeg(value) if field.storage == ENCODED else value
-
-
-def map_file(path: Path) -> Array:
-    """Map a file into memory, read on demand. All columns share one map: each keeps a file open."""
-    return np.memmap(path, np.uint8, "r")
-
-
-def _chunk_places(dataset: Any) -> list[slice]:
-    """Return the position in the file of each sample's chunk."""
-    places = [slice(0)] * len(dataset)
-
-    def note(chunk: Any) -> None:
-        places[chunk.chunk_offset[0]] = slice(chunk.byte_offset, chunk.byte_offset + chunk.size)
-
-    dataset.id.chunk_iter(note)
-    return places

@@ -18,62 +18,101 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
 
 from ivl_shards.errors import Damage, UserError
-from ivl_shards.format.columns import Column, Hdf5Column, decode, map_file, open_column
+from ivl_shards.format.columns import Column, Hdf5Column, decode, empty_rows, placed_column
 from ivl_shards.format.conditions import equal_to, evaluate_condition
+from ivl_shards.format.file_bytes import FileBytes, MappedFile
+from ivl_shards.format.index import table_offsets
 from ivl_shards.format.metadata import stored_metadata, stored_versions
+from ivl_shards.format.places import Place, file_places, shard_place
 from ivl_shards.format.sample import Sample
 from ivl_shards.format.schema import DIGEST, ENCODED, Array, Schema
+from ivl_shards.format.seal import check_regular, has_checksum
 from ivl_shards.format.structure import (
     LEAST_BYTES,
+    ShardEntry,
     check_values,
     damage_named,
     open_checked,
-    stored_shards,
+    stored_entries,
 )
 
-# Most shards that are open at a time, because of the limit on open files.
 if TYPE_CHECKING:
     from ivl_shards.torch_datasets import InductiveSteps, Samples
 
-_OPEN_SHARDS = 32
+# Shards that are open at a time, because of the limit on open files: mapped ones, and those that
+# HDF5 has opened, which take much more memory.
+_MAPPED_SHARDS = 512
+_HDF5_SHARDS = 32
 # Shards whose samples are shuffled together.
 _SHUFFLE_SHARDS = 8
 
 
 @cache
-def _most_open() -> int:
+def _most_open(wanted: int) -> int:
     """Return how many shards to keep open: at most a quarter of the limit on open files."""
     try:
         import resource
     except ImportError:  # Windows
-        return _OPEN_SHARDS
+        return wanted
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return min(_OPEN_SHARDS, max(1, allowed // 4)) if allowed > 0 else _OPEN_SHARDS
+    return min(wanted, max(1, allowed // 4)) if allowed > 0 else wanted
 
 
-class Shard:
+class Shard(Protocol):
     """One open file of samples."""
+
+    def __getitem__(self, name: str) -> Column: ...
+
+
+class Hdf5Shard:
+    """A file whose places are looked up in its HDF5 structure, which is checked first."""
 
     def __init__(self, path: Path) -> None:
         hdf5, self.attributes, self.schema = open_checked(path)
         try:
             with damage_named(path):
-                mapped = map_file(path)
+                mapped = MappedFile(path)
+                samples = self.attributes["samples"]
+                places = file_places(hdf5, self.schema, mapped)
                 self._columns: dict[str, Column] = {
-                    f.name: open_column(path, mapped, hdf5[f.name], f) for f in self.schema
+                    f.name: placed_column(mapped, f, places[f.name], samples, str(path))
+                    if f.name in places
+                    else Hdf5Column(hdf5[f.name], path)
+                    for f in self.schema
                 }
         except UserError:
             hdf5.close()
             raise
-        if not any(isinstance(column, Hdf5Column) for column in self._columns.values()):
-            hdf5.close()  # the offsets of all rows are known
+        if len(places) == len(self.schema.fields):
+            hdf5.close()  # it is not needed any more
 
     def __getitem__(self, name: str) -> Column:
+        return self._columns[name]
+
+
+class PlacedShard:
+    """A file whose places the index has: it is not opened as HDF5."""
+
+    def __init__(
+        self, file: FileBytes, name: str, schema: Schema, places: dict[str, Place], samples: int
+    ) -> None:
+        self._file = file
+        self._name = name
+        self._schema = schema
+        self._places = places
+        self._samples = samples
+        self._columns: dict[str, Column] = {}
+
+    def __getitem__(self, name: str) -> Column:
+        if name not in self._columns:
+            self._columns[name] = placed_column(
+                self._file, self._schema[name], self._places[name], self._samples, self._name
+            )
         return self._columns[name]
 
 
@@ -83,46 +122,86 @@ class DatasetFiles:
     def __init__(self, path: Path) -> None:
         self.path = path
         file, self.attributes, self.schema = open_checked(path)
-        file.close()
-        with damage_named(path):
+        with file, damage_named(path):
             stored_metadata(self.attributes)
             stored_versions(self.attributes)
-        listed = stored_shards(self.attributes)
-        self.shards = [(path.parent / name, samples) for name, samples in listed]
-        if not listed:
-            self.shards = [(path, self.attributes["samples"])]
-        self.ends = np.cumsum([samples for _, samples in self.shards])
+            self.entries = stored_entries(self.attributes)
+            self._tables = table_offsets(file, self.schema, len(self.entries))
+        self._present = not self.entries
+        if not self.entries:
+            self.entries = [ShardEntry(path.name, self.attributes["samples"])]
+        self.ends = np.cumsum([entry.samples for entry in self.entries])
         self._open: OrderedDict[int, Shard] = OrderedDict()
+        self._index: FileBytes | None = None
         self._process = os.getpid()
-        self._present = not listed
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_open": OrderedDict(), "_process": -1}
+        return {**self.__dict__, "_open": OrderedDict(), "_index": None, "_process": -1}
+
+    def shard_path(self, k: int) -> Path:
+        """Return the path of file k."""
+        return self.path.parent / self.entries[k].file
+
+    def first(self, k: int) -> int:
+        """Return the row of the dataset that is the first one in file k."""
+        return int(self.ends[k]) - self.entries[k].samples
 
     def shard(self, k: int) -> Shard:
         """Return file k, opened if necessary."""
         if self._process != os.getpid():
             # HDF5 handles do not survive a fork; those of the parent are left alone.
             self._open, self._process = OrderedDict(), os.getpid()
-        if k not in self._open:
-            self._open[k] = self._open_shard(k)
-            if len(self._open) > _most_open():
-                self._open.popitem(last=False)
-        self._open.move_to_end(k)
-        return self._open[k]
+        if k in self._open:
+            self._open.move_to_end(k)
+            return self._open[k]
+        shard: Shard | None = self._placed_shard(k)
+        most = _most_open(_HDF5_SHARDS if shard is None else _MAPPED_SHARDS)
+        if shard is None:
+            shard = self.checked_shard(k)
+        self._open[k] = shard
+        if len(self._open) > most:
+            self._open.popitem(last=False)
+        return shard
 
-    def _open_shard(self, k: int) -> Shard:
-        path, samples = self.shards[k]
+    def close(self) -> None:
+        """Forget the open files; they are opened again when they are needed."""
+        self._open.clear()
+
+    def _placed_shard(self, k: int) -> Shard | None:
+        """Return file k by the places in the index; None if it is not the file they are of."""
+        entry = self.entries[k]
+        if not self._tables or not entry.sha256:
+            return None
+        path = self.shard_path(k)
         shard_size(path)
-        shard = Shard(path)
+        mapped = MappedFile(path)
+        if mapped.size != entry.length or not has_checksum(mapped, entry.sha256):
+            return None
+        if self._index is None:
+            self._index = MappedFile(self.path)
+        places = {
+            name: shard_place(self._index, offset, each_sample, k, self.first(k), entry.samples)
+            for name, (offset, each_sample) in self._tables.items()
+        }
+        return PlacedShard(mapped, str(path), self.schema, places, entry.samples)
+
+    def checked_shard(self, k: int) -> Hdf5Shard:
+        """Open file k as HDF5 and check that it belongs to the dataset."""
+        path, samples = self.shard_path(k), self.entries[k].samples
+        shard_size(path)
+        shard = Hdf5Shard(path)
         same_recipe = shard.attributes["recipe"] == self.attributes["recipe"]
         if not same_recipe or "shards" in shard.attributes:
             raise Damage(f"{path}: belongs to another dataset than {self.path}")
         if not _same_fields(shard.schema, self.schema):
             raise Damage(f"{path}: has other fields than {self.path}")
         if shard.attributes["samples"] != samples:
-            raise Damage(f"{path}: does not have the {samples:,} samples that {self.path} lists")
+            raise self._too_few(k)
         return shard
+
+    def _too_few(self, k: int) -> Damage:
+        path, samples = self.shard_path(k), self.entries[k].samples
+        return Damage(f"{path}: does not have the {samples:,} samples that {self.path} lists")
 
     def check_present(self) -> None:
         """Raise if a shard is missing, or too small for its number of samples.
@@ -130,17 +209,15 @@ class DatasetFiles:
         Call it before allocating a whole column, whose length only the index states.
         """
         if not self._present:
-            for k, (path, samples) in enumerate(self.shards):
-                if k not in self._open and shard_size(path) < samples * LEAST_BYTES:
-                    raise Damage(
-                        f"{path}: does not have the {samples:,} samples that {self.path} lists"
-                    )
+            for k, entry in enumerate(self.entries):
+                if shard_size(self.shard_path(k)) < entry.samples * LEAST_BYTES:
+                    raise self._too_few(k)
             self._present = True
 
     def locate(self, row: int) -> tuple[int, int]:
         """Return the file that holds a row of the dataset, and the row in that file."""
         k = int(np.searchsorted(self.ends, row, "right"))
-        return k, row - int(self.ends[k]) + self.shards[k][1]
+        return k, row - self.first(k)
 
     def read(self, row: int) -> dict[str, Array]:
         """Return all fields of a row as stored."""
@@ -148,26 +225,38 @@ class DatasetFiles:
         shard = self.shard(k)
         return {field.name: shard[field.name].row(i) for field in self.schema}
 
-    def gather(self, name: str, rows: Array) -> Array:
-        """Return one field of many rows, in their order."""
-        files = np.searchsorted(self.ends, rows, "right")
-        present = np.unique(files)
-        if len(present) == 1:
-            return self._gather_from(int(present[0]), name, rows)
-        field = self.schema[name]
-        shape = () if field.storage == "encoded" else field.shape
-        out = np.empty((len(rows), *shape), object if field.storage == "encoded" else field.dtype)
-        for k in present:
-            here = files == k
-            out[here] = self._gather_from(int(k), name, rows[here])
+    def gather(self, names: Sequence[str], rows: range | Array) -> dict[str, Array]:
+        """Return fields of many rows, in their order."""
+        out = {name: empty_rows(self.schema[name], len(rows)) for name in names}
+        for k, inside, positions in self._by_file(rows):
+            shard = self.shard(k)
+            for name in names:
+                shard[name].copy_rows(inside, out[name], positions)
         return out
 
-    def _gather_from(self, k: int, name: str, rows: Array) -> Array:
-        return self.shard(k)[name].rows(rows - (self.ends[k] - self.shards[k][1]))
+    def _by_file(self, rows: range | Array) -> Iterator[tuple[int, Array, Array]]:
+        """Yield for each file that has some of the rows: its number, the rows in it, and their
+        positions in the list."""
+        if isinstance(rows, range) and rows.step == 1:  # without an array of all of them
+            first, last = np.searchsorted(self.ends, [rows.start, rows.stop - 1], "right")
+            for k in range(first, last + 1 if rows else first):
+                start = max(rows.start, self.first(k))
+                stop = min(rows.stop, int(self.ends[k]))
+                inside = np.arange(start, stop)
+                yield k, inside - self.first(k), inside - rows.start
+            return
+        numbers = np.asarray(rows)
+        files = np.searchsorted(self.ends, numbers, "right")
+        order = np.argsort(files, kind="stable")
+        for positions in np.split(order, np.flatnonzero(np.diff(files[order])) + 1):
+            if len(positions):
+                k = int(files[positions[0]])
+                yield k, numbers[positions] - self.first(k), positions
 
 
 def shard_size(path: Path) -> int:
-    """Return the size of a shard in bytes; raise if it does not exist."""
+    """Return the size of a shard in bytes; raise if it is missing or not a regular file."""
+    check_regular(path)
     try:
         return path.stat().st_size
     except OSError:
@@ -206,12 +295,12 @@ class Dataset(Sequence[Sample]):
     @property
     def shards(self) -> list[Path]:
         """The files that hold the samples."""
-        return [path for path, _ in self._files.shards]
+        return [self._files.shard_path(k) for k in range(len(self._files.entries))]
 
     @property
     def shard_sizes(self) -> list[int]:
         """The number of samples in each of them."""
-        return [samples for _, samples in self._files.shards]
+        return [entry.samples for entry in self._files.entries]
 
     @property
     def lengths(self) -> Array:
@@ -230,7 +319,7 @@ class Dataset(Sequence[Sample]):
     def __getitem__(self, index: slice | Array) -> "Dataset": ...
     def __getitem__(self, index: int | slice | Array) -> "Sample | Dataset":
         if isinstance(index, np.ndarray):
-            return Dataset(self._files, np.asarray(self._rows)[index])
+            return Dataset(self._files, _pick(self._rows, index))
         if isinstance(index, slice):
             return Dataset(self._files, self._rows[index])
         return self._sample(int(self._rows[index]))
@@ -272,13 +361,17 @@ class Dataset(Sequence[Sample]):
         """
         return PaddedRows(self, self.field_names(fields))
 
+    def columns(self, names: Sequence[str]) -> dict[str, Array]:
+        """Return several fields of all samples as stored: padded, photographs encoded."""
+        for name in names:
+            self._require_field(name)
+        return self._files.gather(names, self._rows)
+
     def column(self, name: str) -> Array:
         """Return one field of all samples, padded, (N, …)."""
-        if name not in self.schema:
-            known = ", ".join(field.name for field in self.schema)
-            raise UserError(f"{self.path}: no field '{name}': it has {known}")
+        self._require_field(name)
         self._files.check_present()
-        return self._files.gather(name, np.asarray(self._rows))
+        return self._files.gather([name], self._rows)[name]
 
     def batches(
         self,
@@ -299,7 +392,7 @@ class Dataset(Sequence[Sample]):
         positions = np.arange(len(self)) if shuffle is None else self._shuffled(shuffle)
         for start in range(0, len(self), size):
             rows = chosen[positions[start : start + size]]
-            yield {name: self._batch(name, rows) for name in names}
+            yield self._batch(names, rows)
 
     def field_names(self, fields: Sequence[str] | None = None) -> list[str]:
         """Return these fields, or all but the digest; raise if one does not exist."""
@@ -342,9 +435,13 @@ class Dataset(Sequence[Sample]):
 
         return InductiveSteps(self, steps, **options)
 
-    def _batch(self, name: str, rows: Array) -> Array:
-        field, values = self.schema[name], self._files.gather(name, rows)
-        return _stack([decode(field, v) for v in values]) if field.storage == "encoded" else values
+    def _batch(self, names: Sequence[str], rows: Array) -> dict[str, Array]:
+        batch = self._files.gather(names, rows)
+        for name in names:
+            field = self.schema[name]
+            if field.storage == ENCODED:
+                batch[name] = _stack([decode(field, value) for value in batch[name]])
+        return batch
 
     def _shuffled(self, shuffle: int | np.random.Generator) -> Array:
         rng = np.random.default_rng(shuffle)
@@ -373,14 +470,32 @@ class PaddedRows(Sequence[dict[str, Array]]):
     def __getitem__(self, index: int | slice) -> "dict[str, Array] | PaddedRows":
         if isinstance(index, slice):
             return PaddedRows(self._dataset[index], self._names)
-        stored = self._dataset.stored(index)
-        return {name: decode(self._dataset.schema[name], stored[name]) for name in self._names}
+        return self.__getitems__([index])[0]
+
+    def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Array]]:
+        """Return several samples, which a DataLoader asks for at once."""
+        schema = self._dataset.schema
+        columns = self._dataset[np.asarray(indices, np.int64)].columns(self._names)
+        return [
+            {name: decode(schema[name], columns[name][k]) for name in self._names}
+            for k in range(len(indices))
+        ]
 
 
 def open_dataset(path: Path | str) -> Dataset:
     """Open a dataset by its path: a single file, an index, or one of several shards."""
     files = DatasetFiles(Path(path))
     return Dataset(files, range(int(files.ends[-1])))
+
+
+def _pick(rows: range | Array, index: Array) -> Array:
+    """Return the rows at an array of positions, or where a mask is true."""
+    if isinstance(rows, np.ndarray) or index.dtype == bool:
+        return np.asarray(np.asarray(rows)[index])
+    if len(index) and not -len(rows) <= index.min() <= index.max() < len(rows):
+        raise IndexError(f"a position is not among the {len(rows):,} samples")
+    # Computed, for an array of all rows of a large dataset would take longer than reading a batch.
+    return np.asarray(rows.start + (index.astype(np.int64) % max(1, len(rows))) * rows.step)
 
 
 def _same_fields(one: Schema, other: Schema) -> bool:

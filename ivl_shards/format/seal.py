@@ -20,9 +20,10 @@ import h5py
 
 from ivl_shards.disk import explained, sync_folder, temporary_name, try_lock
 from ivl_shards.errors import Damage, Foreign, UserError, limit_reached
+from ivl_shards.format.file_bytes import FileBytes
 
 FORMAT = "ivl-shards"
-VERSION = (1, 1)
+VERSION = (1, 2)
 SEAL_BYTES = 512
 _PIECE = 1 << 20
 
@@ -90,6 +91,12 @@ def read_seal(path: Path) -> Seal:
     if length > seal.length:
         raise Damage(f"{path}: {length - seal.length:,} bytes too long")
     return seal
+
+
+def has_checksum(file: FileBytes, sha256: str) -> bool:
+    """Return whether the seal of an open file states this checksum."""
+    head = bytes(file.read(0, min(SEAL_BYTES, file.size)))
+    return head.split(b"\n")[2:3] == [f"sha256 {sha256}".encode()]
 
 
 def check_bytes(path: Path) -> None:

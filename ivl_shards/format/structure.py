@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
@@ -27,7 +27,7 @@ from ivl_shards.format.schema import (
     clean_text,
     stored_field,
 )
-from ivl_shards.format.seal import check_regular, read_seal
+from ivl_shards.format.seal import read_seal
 from ivl_shards.guard import bounded
 
 MAX_SAMPLE_BYTES = 1 << 28
@@ -39,6 +39,8 @@ MAX_STEPS = 4096
 FARTHEST = 1e6
 """Largest coordinate in pixels: labels of a cropped image may lie outside it, but not anywhere."""
 
+PLACES = "places"
+"""The HDF5 group in an index with the places of values in the shards."""
 LEAST_BYTES = 32
 """Fewest bytes of a sample in a file: its digest does not compress."""
 # Highest compression ratio of Deflate.
@@ -67,7 +69,16 @@ _TEXTS = (
     "sequence",
     "content_sha256",
 )
-_TEXTS_IF_ANY = ("title", "description", "command", "origins", "limits", "versions", "shards")
+_TEXTS_IF_ANY = (
+    "title",
+    "description",
+    "command",
+    "origins",
+    "limits",
+    "versions",
+    "shards",
+    "groups",
+)
 _NUMBERS = ("samples", "seed")
 _MEMORIES = ("steps", "peaks")
 
@@ -92,12 +103,10 @@ def open_checked(path: Path) -> tuple[Any, Attributes, Schema]:
 def _check_file(path: Path, file: Any) -> tuple[Attributes, Schema]:
     attributes = read_file_attributes(file)
     shards = stored_shards(attributes)
-    for name, _ in shards:
-        check_regular(path.parent / name)
-    names = {name for name, _ in shards}
-    datasets = _linked_datasets(file)
+    datasets = _linked_datasets(file, index=bool(shards))
+    sources = set(stored_groups(attributes)) or {name for name, _ in shards}
     for dataset in datasets.values():
-        _check_storage(dataset, names)
+        _check_storage(dataset, sources)
     fields = tuple(_field(name, dataset, attributes) for name, dataset in datasets.items())
     schema = Schema(attributes["memory"], attributes["sequence"], fields)
     check_schema(schema)
@@ -170,29 +179,64 @@ def stored_json(attributes: Mapping[str, Any], name: str, default: str) -> Any:
         raise Damage(f"damaged: attribute '{name}' is not JSON") from None
 
 
-def stored_shards(attributes: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """Return the shards that an index lists: names relative to the index, and numbers of samples.
+class ShardEntry(NamedTuple):
+    """One shard in the list of an index."""
 
-    Returns [] for a file that is no index. A shard must lie in the folder of the index or below
-    it; otherwise a dataset could read other files of the user.
+    file: str
+    """Path relative to the index."""
+    samples: int
+    length: int = 0
+    """Bytes of the file; 0 if the index does not have its places."""
+    sha256: str = ""
+    """Checksum in its seal."""
+
+
+def stored_entries(attributes: Mapping[str, Any]) -> list[ShardEntry]:
+    """Return the shards that an index lists; [] for a file that is no index.
+
+    A shard must lie in the folder of the index or below it; otherwise a dataset could read other
+    files of the user.
     """
     if "shards" not in attributes:
         return []
     rows = stored_json(attributes, "shards", "[]")
     _demand(isinstance(rows, list) and bool(rows), "attribute 'shards' lists no shard")
-    shards: list[tuple[str, int]] = []
-    for row in rows:
-        known = isinstance(row, dict) and isinstance(row.get("file"), str)
-        _demand(known and _is_int(row.get("samples")), "attribute 'shards' cannot be read")
-        _demand(row["samples"] >= 1, f"attribute 'shards': {row['samples']} samples in a shard")
-        _demand(
-            is_inside(row["file"]),
-            f"shard '{row['file']}' lies outside the dataset's folder, which is not allowed",
-        )
-        shards.append((row["file"], row["samples"]))
-    total = sum(samples for _, samples in shards)
+    entries = [_stored_entry(row) for row in rows]
+    total = sum(entry.samples for entry in entries)
     _demand(total == attributes["samples"], "shards and attribute 'samples' do not agree")
-    return shards
+    return entries
+
+
+def _stored_entry(row: Any) -> ShardEntry:
+    known = isinstance(row, dict) and isinstance(row.get("file"), str)
+    _demand(known and _is_int(row.get("samples")), "attribute 'shards' cannot be read")
+    _demand(row["samples"] >= 1, f"attribute 'shards': {row['samples']} samples in a shard")
+    _demand_inside(row["file"])
+    length, sha256 = row.get("bytes", 0), row.get("sha256", "")
+    _demand(_is_int(length) and isinstance(sha256, str), "attribute 'shards' cannot be read")
+    return ShardEntry(row["file"], row["samples"], length, sha256)
+
+
+def stored_shards(attributes: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Return names and numbers of samples of the shards that an index lists."""
+    return [(entry.file, entry.samples) for entry in stored_entries(attributes)]
+
+
+def stored_groups(attributes: Mapping[str, Any]) -> list[str]:
+    """Return the group files of an index with many shards, relative to it."""
+    names = stored_json(attributes, "groups", "[]")
+    known = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    _demand(known, "attribute 'groups' is not a list of files")
+    for name in names:
+        _demand_inside(name)
+    return list(names)
+
+
+def _demand_inside(name: str) -> None:
+    _demand(
+        is_inside(name),
+        f"shard '{name}' lies outside the dataset's folder, which is not allowed",
+    )
 
 
 def is_inside(name: str) -> bool:
@@ -235,8 +279,11 @@ def _demand(condition: bool, complaint: str) -> None:
 # --- links and storage -------------------------------------------------------------------
 
 
-def _linked_datasets(file: Any) -> dict[str, Any]:
-    """Return the HDF5 datasets of a file. Links to other files are refused without opening them."""
+def _linked_datasets(file: Any, index: bool) -> dict[str, Any]:
+    """Return the HDF5 datasets of a file. Links to other files are refused without opening them.
+
+    The group with the places, which only an index has, is not among them.
+    """
     found = {}
     for name in file:
         _demand(bool(_NAME.fullmatch(name)), f"field {name!r} has no plain name")
@@ -245,6 +292,9 @@ def _linked_datasets(file: Any) -> dict[str, Any]:
             isinstance(link, h5py.HardLink),
             f"'{name}' is a link to another place, which is not allowed",
         )
+        if name == PLACES and index:
+            _demand(isinstance(file[name], h5py.Group), f"'{name}' is not an HDF5 group")
+            continue
         found[name] = file[name]
         _demand(isinstance(found[name], h5py.Dataset), f"'{name}' is not an HDF5 dataset")
     return found

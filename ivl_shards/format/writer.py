@@ -1,4 +1,4 @@
-"""Writer: write samples to a sealed HDF5 file, and the index over several of them.
+"""Writer: write samples to a sealed HDF5 file.
 
 A shard and a small dataset have the same format, so a dataset of one shard is that shard under
 another name.
@@ -6,7 +6,7 @@ another name.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -178,49 +178,3 @@ def _new_block(field: Field) -> Array:
 def _check_room(field: Field, value: Array) -> None:
     if any(n > room for n, room in zip(value.shape, field.shape, strict=True)):
         raise ValueError(f"{field.name} is {value.shape}, its schema allows {field.shape}")
-
-
-def write_index(
-    path: Path,
-    work: Path,
-    schema: Schema,
-    attributes: Mapping[str, Any],
-    shards: Sequence[tuple[str, int]],
-) -> None:
-    """Write the index over shards, each with its number of samples.
-
-    Their names are relative to the index, so that both can be moved together. Until it is
-    complete, the index is in the folder `work`.
-    """
-    names, lengths = zip(*shards, strict=True)
-    # Virtual datasets need HDF5 1.10, and so do attributes of more than 64 kB.
-    with sealed_file(path, work, libver=("v110", "v110")) as (file, _):
-        write_attributes(file, schema, attributes, sum(lengths))
-        file.attrs["content_sha256"] = content_checksum([path.parent / name for name in names])
-        file.attrs["shards"] = json.dumps([{"file": n, "samples": k} for n, k in shards])
-        for field in schema:
-            layout = _virtual_layout(field, names, lengths)
-            dataset = file.create_virtual_dataset(field.name, layout)
-            dataset.attrs.update(field.attributes())
-
-
-def _virtual_layout(field: Field, names: Sequence[str], lengths: Sequence[int]) -> Any:
-    encoded = field.storage == ENCODED
-    dtype = h5py.vlen_dtype("u1") if encoded else field.dtype
-    shape = () if encoded else field.shape
-    layout = h5py.VirtualLayout((sum(lengths), *shape), dtype)
-    start = 0
-    for name, length in zip(names, lengths, strict=True):
-        source = h5py.VirtualSource(name, field.name, (length, *shape), dtype)
-        layout[start : start + length] = source
-        start += length
-    return layout
-
-
-def content_checksum(paths: Sequence[Path]) -> str:
-    """Return the SHA-256 over the digests of all samples, which does not depend on the sharding."""
-    hashed = hashlib.sha256()
-    for path in paths:
-        with h5py.File(path, "r") as file:
-            hashed.update(file[DIGEST][:].tobytes())
-    return hashed.hexdigest()

@@ -1,10 +1,8 @@
 """Engine: write a dataset, on the cores of one machine or on a Dask cluster."""
 
 import contextlib
-import logging
 import multiprocessing
 import os
-import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -17,8 +15,9 @@ from typing import Any, TypedDict, Unpack
 
 from ivl_shards.disk import drop_temporary, explained, sync_folder, try_lock
 from ivl_shards.errors import Damage, Foreign, Stopped, UserError
+from ivl_shards.format.index import write_index
 from ivl_shards.format.structure import read_attributes, stored_shards
-from ivl_shards.format.writer import ShardWriter, shard_writer, write_index
+from ivl_shards.format.writer import ShardWriter, shard_writer
 from ivl_shards.generation.content import Content, Generated
 from ivl_shards.generation.cost import Cost, CostCheck
 from ivl_shards.generation.dask_cluster import Runner, connect_cluster
@@ -34,6 +33,7 @@ from ivl_shards.generation.layout import (
 from ivl_shards.generation.recipe import Recipe, require
 from ivl_shards.generation.shard import Job, has, is_done, make_shard
 from ivl_shards.interrupt import Interrupt, interrupt_held
+from ivl_shards.processes import available_cores, start_worker
 
 Report = Callable[[int], None]
 
@@ -144,13 +144,6 @@ def write_dataset(
     return Made(out, total, rendered)
 
 
-def available_cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # not on macOS
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _jobs(content: Content, layout: Layout) -> list[Job]:
     return [
         Job(content.part(start, stop), start, stop, path)
@@ -217,9 +210,11 @@ def _drop_strays(content: Content, layout: Layout, overwrite: bool) -> None:
 
 
 def _strays(layout: Layout) -> list[Path]:
-    wanted = set() if layout.one_file else set(layout.shards)
     found = shards_in(shard_folder(layout.out), layout.out)
-    return [path for path in found if path not in wanted]
+    if layout.one_file:
+        return found
+    wanted = set(layout.shards)
+    return [path for path in found if path not in wanted and not layout.is_group(path)]
 
 
 def _tidy(content: Content, layout: Layout, overwrite: bool) -> None:
@@ -281,7 +276,7 @@ def _runner(workers: int, dask: str | None, content: Content) -> Iterator[Runner
         yield _run_here
     else:
         spawn = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(workers, spawn, initializer=_start_worker)
+        pool = ProcessPoolExecutor(workers, spawn, initializer=start_worker)
         try:
             with _failed_threads() as failed:
                 yield partial(_run_in_pool, pool, failed)
@@ -303,20 +298,6 @@ def _failed_threads() -> Iterator[list[str]]:
         yield failed
     finally:
         threading.excepthook = before
-
-
-def _start_worker() -> None:
-    """Leave Ctrl-C to the parent, and end when the parent does, even if it is killed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    logging.disable(logging.WARNING)  # the parent has logged it already
-    parent = multiprocessing.parent_process()
-
-    def watch() -> None:
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def _results(runner: Runner, jobs: list[Job]) -> Iterator[Job]:

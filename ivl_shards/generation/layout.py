@@ -62,6 +62,10 @@ class Layout:
             return self.one_file == other.one_file
         return self.ranges == other.ranges
 
+    def is_group(self, path: Path) -> bool:
+        """Return whether a file is a group of its shards, which the index of many shards has."""
+        return path.suffix == ".group" and path.name.startswith(f"{self.prefix}-")
+
 
 def shard_folder(out: Path) -> Path:
     """Return the folder for the shards of a dataset."""
@@ -103,9 +107,9 @@ def stored_layout(out: Path, total: int, listed: list[tuple[str, int]]) -> Layou
 
 
 def shards_in(folder: Path, out: Path) -> list[Path]:
-    """Return the files in a folder with names of shards of `out`, of any recipe."""
-    named = re.compile(re.escape(out.stem) + r"-[0-9a-f]{8}-\d{5,}-of-\d{5,}\.h5")
-    return sorted(path for path in folder.glob("*.h5") if named.fullmatch(path.name))
+    """Return the files in a folder with names of shards, or groups of shards, of `out`."""
+    named = re.compile(re.escape(out.stem) + r"-[0-9a-f]{8}-\d{5,}-of-\d{5,}\.(h5|group)")
+    return sorted(path for path in folder.glob("*") if named.fullmatch(path.name))
 
 
 def check_target(out: Path) -> None:

@@ -116,7 +116,7 @@ def _check_file(path: Path, file: Any) -> tuple[Attributes, Schema]:
 
 
 @contextmanager
-def damage_named(path: Path) -> Iterator[None]:
+def damage_named(path: Path | str) -> Iterator[None]:
     """Turn errors of HDF5 and of checks into errors that name the file."""
     try:
         yield

@@ -81,7 +81,7 @@ pictures: .venv/installed-bench
 .venv/installed-dev: pyproject.toml constraints.txt
 	test -d .venv || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet -c constraints.txt torch
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[bench,dask,dev,ocr]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[bench,dask,dev,ocr,remote]'
 	touch $@ .venv/installed-bench
 
 clean:

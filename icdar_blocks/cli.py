@@ -25,15 +25,22 @@ from icdar_blocks.truth import MOST_BYTES, parse_boxes
 from icdar_blocks.words import Block
 from ivl_shards import UserError, open_dataset
 from ivl_shards.generation.knobs import knob_options, take_knobs
-from ivl_shards.generation.layout import check_target
 from ivl_shards.generation.recipe import require
-from ivl_shards.options import generate_and_report, making_options, run, version_option
+from ivl_shards.generation.stores import store_of
+from ivl_shards.options import (
+    Target,
+    generate_and_report,
+    making_options,
+    run,
+    version_option,
+)
+from ivl_shards.remote import Place
 
 _PATH = click.Path(path_type=Path)
 
 
 @click.command(epilog="Example: icdar-blocks --root ICDAR2013 --split test blocks.h5")
-@click.argument("out", type=_PATH, required=False)
+@click.argument("out", type=Target(), required=False)
 @click.option("--root", type=_PATH, help="Folder with the official zip files, packed or unpacked.")
 @click.option(
     "--split",
@@ -69,7 +76,7 @@ _PATH = click.Path(path_type=Path)
 @making_options()
 @version_option()
 def cli(
-    out: Path | None,
+    out: Place | None,
     root: Path | None,
     split: str,
     rule_name: str,
@@ -95,21 +102,21 @@ def cli(
         return
     assert root is not None
     require(not (only_group and out), "--group writes no dataset: give no OUT")
-    require(sheet is None or out is not None, "--sheet shows a dataset: give OUT")
+    require(sheet is None or isinstance(out, Path), "--sheet shows a dataset: give a local OUT")
     grouped = group_split(root, split, rule)
     if only_group:
         scenes = zip(grouped.split.scenes, grouped.blocks, strict=True)
         click.echo(_to_json({scene.name: _describe(blocks) for scene, blocks in scenes}))
         return
     if out is not None:
-        check_target(out.absolute())
+        store_of(out).check_target(out.absolute() if isinstance(out, Path) else out)
         plan = plan_dataset(grouped, dense_memory=dense_memory, **knobs)
         generate_and_report(ICDAR, plan.recipe, out, quiet=quiet, source=plan.source, **options)
     if not quiet:
         click.echo(_report(grouped, " ".join([rule_name, *choices])))
     if page is not None:
         _write(page, lambda: write_page(grouped, page))
-    if sheet is not None and out is not None:
+    if sheet is not None and isinstance(out, Path):
         _write(sheet, lambda: write_sheets(open_dataset(out), sheet))
 
 

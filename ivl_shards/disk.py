@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -110,25 +111,34 @@ def work_folder(out: Path) -> Iterator[Path]:
 
     A file in it stays locked, so that other runs can tell it from a folder of a killed run.
     """
-    temporary = temporary_name(out)
-    temporary.mkdir()
+    with locked_folder(temporary_name(out)) as temporary:
+        yield temporary
+        (temporary / _LOCK).unlink()
+        temporary.rename(out)
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[Path]:
+    """Create a folder with a locked file in it, and remove it at the end, if it is still there."""
+    folder.mkdir()
     try:
-        fd = os.open(temporary / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+        fd = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
         try:
             try_lock(fd)
-            yield temporary
-            (temporary / _LOCK).unlink()
-            temporary.rename(out)
+            yield folder
         finally:
             os.close(fd)
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def drop_stale_folders(out: Path) -> None:
-    """Remove the work folders that killed runs left beside `out`."""
-    for folder in out.parent.glob(f"*{TEMPORARY}"):
-        ours = folder.name.startswith(f"{out.name}.") and is_temporary(folder)
+def drop_stale_folders(out: Path, seconds: float = 0) -> None:
+    """Remove the work folders that killed runs left beside `out`, if they are so old."""
+    for folder in out.parent.glob(f"{out.name}.*{TEMPORARY}"):
+        with suppress(OSError):
+            if time.time() - folder.stat().st_mtime < seconds:
+                continue
+        ours = is_temporary(folder)
         if ours and folder.is_dir() and not folder.is_symlink():
             lock = folder / _LOCK
             if lock.exists() and not _is_in_use(lock):

@@ -21,6 +21,7 @@ from ivl_shards.options import (
     total_samples,
     version_option,
 )
+from ivl_shards.remote import Place
 from textblocks_gen import TEXT, Inputs, TextRecipe, complete
 
 _PICTURES = (".png", ".jpg", ".jpeg")
@@ -37,7 +38,7 @@ _PLACE = click.Path(path_type=Path)
 @click.option("--preview", type=_PLACE, help="Also draw a contact sheet, such as sheet.png.")
 @knob_options(TextRecipe)
 def cli(
-    out: Path,
+    out: Place,
     counts: tuple[int, ...],
     n: int | None,
     total: int | None,
@@ -50,12 +51,13 @@ def cli(
     shared = {name: options.pop(name) for name in ("seed", "split", "dense_memory")}
     recipe = TextRecipe(counts, total_samples(counts, n, total), **shared, **knobs)
     if preview is not None:
+        require(isinstance(out, Path), f"{out}: --preview needs a dataset on this machine")
         require(preview.parent.is_dir(), f"{preview.parent}: no such folder: make it first")
         require(preview.suffix in _PICTURES, f"--preview {preview}: name it .png or .jpg")
     places = [options.pop(name) for name in ("fonts", "lexicon", "backgrounds", "text")]
     source = Inputs(*(path and path.absolute() for path in places))
     generate_and_report(TEXT, complete(recipe, source), out, source=source, **options)
-    if preview is not None:
+    if preview is not None and isinstance(out, Path):
         write_sheet(open_dataset(out), preview)
 
 

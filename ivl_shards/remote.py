@@ -23,7 +23,7 @@ _ADDRESS = re.compile(r"(?P<protocol>[A-Za-z][A-Za-z0-9+.-]+)://(?P<path>.*)", r
 # An upload to these appears complete or not at all, and they have no folders to create. On other
 # file systems a file is uploaded under a temporary name and then renamed.
 _OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "oci", "hf"}
-_RETRIES = (0.5, 2.0, 8.0)
+RETRIES = (0.5, 2.0, 8.0)
 """Seconds to wait before each new attempt at a request that failed."""
 _BLOCK = 1 << 16
 _KEPT_BLOCKS = 64
@@ -161,7 +161,7 @@ def _line(error: Exception) -> str:
 
 def attempt(address: Address, request: Callable[[], T]) -> T:
     """Return the result of a request, which is repeated a few times if it fails."""
-    for wait in _RETRIES:
+    for wait in RETRIES:
         try:
             return request()
         except (FileNotFoundError, PermissionError):

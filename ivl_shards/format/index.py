@@ -1,27 +1,31 @@
 """Index: many shards under one path.
 
 An index has a virtual dataset for each field, so that plain HDF5 reads all shards as one file. It
-also lists the length and the checksum of each shard, and stores the places of all values in tables
-(the HDF5 group `places`), so that our reader finds a row without opening its shard as HDF5.
+also lists the length and the checksum of each shard, and ends with tables of the places of all
+values, so that our reader finds a row without opening its shard as HDF5. The tables follow after
+the HDF5 content, where no other program sees them.
 """
 
 import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from tempfile import TemporaryFile
+from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
 
+from ivl_shards.disk import explained
 from ivl_shards.errors import Damage
-from ivl_shards.format.file_bytes import MappedFile
+from ivl_shards.format.file_bytes import FileBytes, MappedFile, read_array
 from ivl_shards.format.places import Place, file_places
 from ivl_shards.format.schema import DEFLATE, DIGEST, ENCODED, Field, Schema
 from ivl_shards.format.seal import read_seal, sealed_file
-from ivl_shards.format.structure import PLACES, ShardEntry, open_checked
+from ivl_shards.format.structure import ShardEntry, open_checked, stored_json
 from ivl_shards.format.writer import write_attributes
 
 # HDF5 needs about 4 kB of memory for each source of a virtual dataset. With more shards than this,
@@ -41,6 +45,20 @@ class ShardSummary:
     """Digests of its samples."""
     places: Mapping[str, Place]
     """Places of its values; empty if some can only be found by HDF5."""
+
+
+class Table(NamedTuple):
+    """The places of one field in all shards: (shards,) offsets, or (samples, 2) ranges, uint64."""
+
+    offset: int
+    """Where the table begins in the index."""
+    each_sample: bool
+
+    def shard_place(self, index: FileBytes, shard: int, first: int, samples: int) -> Place:
+        """Return the place in one shard; `first` is the row of its first sample."""
+        if self.each_sample:
+            return read_array(index, self.offset + 16 * first, "u8", (samples, 2))
+        return int(read_array(index, self.offset + 8 * shard, "u8", (1,))[0])
 
 
 def summarise_shard(path: Path, schema: Schema) -> ShardSummary:
@@ -71,28 +89,50 @@ def write_index(
     """
     read = summarise or (lambda name: summarise_shard(path.parent / name, schema))
     groups = _write_groups(path, work, schema, attributes, shards)
-    # Virtual datasets need HDF5 1.10, and so do attributes of more than 64 kB.
-    with sealed_file(path, work, libver=("v110", "v110")) as (file, disk):
-        write_attributes(file, schema, attributes, sum(samples for _, samples in shards))
-        _write_virtual(file, schema, groups or shards)
-        content, entries = hashlib.sha256(), []
-        tables = _create_tables(file, schema, shards)
-        first = 0
-        for k, (name, samples) in enumerate(shards):
-            summary = read(name)
-            content.update(summary.digests)
-            entries.append(_entry(name, samples, summary))
-            for field, place in summary.places.items():
-                if isinstance(place, int):
-                    tables[field][k] = place
-                else:
-                    tables[field][first : first + samples] = place
-            first += samples
+    content, entries = hashlib.sha256(), []
+    with ExitStack() as stack:
+        tables = {f.name: stack.enter_context(TemporaryFile(dir=work)) for f in schema}
+        # Virtual datasets need HDF5 1.10, and so do attributes of more than 64 kB.
+        hdf5 = sealed_file(path, work, append=tables.values(), libver=("v110", "v110"))
+        with hdf5 as (file, disk):
+            write_attributes(file, schema, attributes, sum(samples for _, samples in shards))
+            _write_virtual(file, schema, groups or shards)
+            for name, samples in shards:
+                summary = read(name)
+                content.update(summary.digests)
+                entries.append(_entry(name, samples, summary))
+                try:
+                    _add_places(tables, schema, samples, summary.places)
+                except OSError as error:
+                    raise explained(path, error) from None
             disk.check()
-        file.attrs["content_sha256"] = content.hexdigest()
-        file.attrs["shards"] = f"[{', '.join(entries)}]"
-        if groups:
-            file.attrs["groups"] = json.dumps([name for name, _ in groups])
+            file.attrs["content_sha256"] = content.hexdigest()
+            file.attrs["shards"] = f"[{', '.join(entries)}]"
+            file.attrs["places"] = json.dumps(_describe_tables(tables, schema))
+            if groups:
+                file.attrs["groups"] = json.dumps([name for name, _ in groups])
+
+
+def _add_places(
+    tables: Mapping[str, Any], schema: Schema, samples: int, places: Mapping[str, Place]
+) -> None:
+    """Append the places of a shard to the tables; zeros if they are not known."""
+    for field in schema:
+        shape = (samples, 2) if is_placed_one_by_one(field) else (1,)
+        place = places.get(field.name, np.zeros(shape, np.uint64))
+        tables[field.name].write(np.asarray(place, "<u8").tobytes())
+
+
+def _describe_tables(tables: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """Return for each field where its table begins, counted from the end of the file."""
+    sizes = [tables[field.name].tell() for field in schema]
+    return {
+        field.name: {
+            "from_end": sum(sizes[k:]),
+            "per": "sample" if is_placed_one_by_one(field) else "shard",
+        }
+        for k, field in enumerate(schema)
+    }
 
 
 def _entry(name: str, samples: int, summary: ShardSummary) -> str:
@@ -101,22 +141,6 @@ def _entry(name: str, samples: int, summary: ShardSummary) -> str:
     if summary.places:
         entry |= {"bytes": summary.length, "sha256": summary.sha256}
     return json.dumps(entry)
-
-
-def _create_tables(file: Any, schema: Schema, shards: Sequence[tuple[str, int]]) -> dict[str, Any]:
-    """Create the tables of places: an offset for each shard, or a range for each sample."""
-    group = file.create_group(PLACES)
-    group.attrs["meaning"] = (
-        "Where values lie in the shards, in bytes. (shards,): the offset of the first value of a "
-        "field that is stored without gaps. (samples, 2): offset and size of each value."
-    )
-    samples = sum(n for _, n in shards)
-    return {
-        field.name: group.create_dataset(
-            field.name, (samples, 2) if is_placed_one_by_one(field) else (len(shards),), "<u8"
-        )
-        for field in schema
-    }
 
 
 def is_placed_one_by_one(field: Field) -> bool:
@@ -193,27 +217,20 @@ def group_problems(
         yield f"{path}: its groups do not list all its shards"
 
 
-def table_offsets(hdf5: Any, schema: Schema, shards: int) -> dict[str, tuple[int, bool]]:
-    """Return where the tables of places begin in an open index, and whether they have a place for
-    each sample; {} if it has none, like those of format 1.1."""
-    if not shards or PLACES not in hdf5:
+def stored_tables(attributes: Mapping[str, Any], schema: Schema, length: int) -> dict[str, Table]:
+    """Return the tables of places in an index of `length` bytes; {} if it has none, like those of
+    format 1.1."""
+    rows = stored_json(attributes, "places", "{}")
+    if not rows:
         return {}
-    return {field.name: _table_offset(hdf5[PLACES], field, shards) for field in schema}
+    return {field.name: _stored_table(rows, field, length) for field in schema}
 
 
-def _table_offset(group: Any, field: Field, shards: int) -> tuple[int, bool]:
-    table = group.get(field.name)
-    samples = int(group.file.attrs["samples"])
-    shapes = {(samples, 2): True, (shards,): False}
-    sound = (
-        isinstance(group.get(field.name, getlink=True), h5py.HardLink)
-        and isinstance(table, h5py.Dataset)
-        and table.dtype == np.dtype("<u8")
-        and table.shape in shapes
-        and table.id.get_create_plist().get_layout() == h5py.h5d.CONTIGUOUS
-        and table.id.get_create_plist().get_external_count() == 0
-        and table.id.get_offset() is not None
-    )
-    if not sound or (field.storage == ENCODED and not shapes[table.shape]):
-        raise Damage(f"damaged: the places of '{field.name}' are not a table")
-    return int(table.id.get_offset()), shapes[table.shape]
+def _stored_table(rows: Any, field: Field, length: int) -> Table:
+    row = rows.get(field.name) if isinstance(rows, dict) else None
+    from_end, per = (row.get("from_end"), row.get("per")) if isinstance(row, dict) else (0, "")
+    # A photograph has no fixed size, so each one needs its own place.
+    kinds = ("sample",) if field.storage == ENCODED else ("shard", "sample")
+    if type(from_end) is not int or not 0 < from_end <= length or per not in kinds:
+        raise Damage(f"damaged: the places of '{field.name}' cannot be read")
+    return Table(length - from_end, per == "sample")

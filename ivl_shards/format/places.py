@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ivl_shards.errors import Damage
-from ivl_shards.format.file_bytes import FileBytes, read_array
+from ivl_shards.format.file_bytes import FileBytes
 from ivl_shards.format.schema import DEFLATE, ENCODED, PLAIN, Array, Field, Schema
 from ivl_shards.format.structure import is_one_sample_a_chunk
 
@@ -100,15 +100,3 @@ def _collection(file: FileBytes, start: int) -> dict[int, tuple[int, int]]:
         objects[index] = place + _OBJECT_HEAD, size
         place += _OBJECT_HEAD + (size + 7) // 8 * 8
     return objects
-
-
-def shard_place(
-    index: FileBytes, offset: int, each_sample: bool, shard: int, first: int, samples: int
-) -> Place:
-    """Return the place of a field in one shard, from its table in an index.
-
-    The table begins at `offset`; `first` is the row of the shard's first sample.
-    """
-    if each_sample:
-        return read_array(index, offset + 16 * first, "u8", (samples, 2))
-    return int(read_array(index, offset + 8 * shard, "u8", (1,))[0])

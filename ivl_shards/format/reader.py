@@ -26,9 +26,9 @@ from ivl_shards.errors import Damage, UserError
 from ivl_shards.format.columns import Column, Hdf5Column, decode, empty_rows, placed_column
 from ivl_shards.format.conditions import equal_to, evaluate_condition
 from ivl_shards.format.file_bytes import FileBytes, MappedFile
-from ivl_shards.format.index import table_offsets
+from ivl_shards.format.index import stored_tables
 from ivl_shards.format.metadata import stored_metadata, stored_versions
-from ivl_shards.format.places import Place, file_places, shard_place
+from ivl_shards.format.places import Place, file_places
 from ivl_shards.format.sample import Sample
 from ivl_shards.format.schema import DIGEST, ENCODED, Array, Schema
 from ivl_shards.format.seal import check_regular, has_checksum
@@ -126,7 +126,7 @@ class DatasetFiles:
             stored_metadata(self.attributes)
             stored_versions(self.attributes)
             self.entries = stored_entries(self.attributes)
-            self._tables = table_offsets(file, self.schema, len(self.entries))
+            self._tables = stored_tables(self.attributes, self.schema, path.stat().st_size)
         self._present = not self.entries
         if not self.entries:
             self.entries = [ShardEntry(path.name, self.attributes["samples"])]
@@ -180,8 +180,8 @@ class DatasetFiles:
         if self._index is None:
             self._index = MappedFile(self.path)
         places = {
-            name: shard_place(self._index, offset, each_sample, k, self.first(k), entry.samples)
-            for name, (offset, each_sample) in self._tables.items()
+            name: table.shard_place(self._index, k, self.first(k), entry.samples)
+            for name, table in self._tables.items()
         }
         return PlacedShard(mapped, str(path), self.schema, places, entry.samples)
 

@@ -10,11 +10,11 @@ import hashlib
 import io
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import h5py
 
@@ -202,12 +202,14 @@ class Disk(io.RawIOBase):
 
 
 @contextmanager
-def sealed_file(path: Path, work: Path | None = None, **options: Any) -> Iterator[tuple[Any, Disk]]:
+def sealed_file(
+    path: Path, work: Path | None = None, append: Iterable[IO[bytes]] = (), **options: Any
+) -> Iterator[tuple[Any, Disk]]:
     """Yield an `h5py.File` to fill and the `Disk` below it, whose `check` raises write errors.
 
     When the body ends, the file is sealed, flushed and renamed to `path`. Until then it has a
     temporary name in the folder `work`, by default the folder of `path`. After an error nothing
-    is left behind.
+    is left behind. The files in `append` are copied behind the HDF5 content.
     """
     temporary = temporary_name(path, work)
     try:
@@ -219,6 +221,7 @@ def sealed_file(path: Path, work: Path | None = None, **options: Any) -> Iterato
     try:
         with h5py.File(disk, "w", userblock_size=SEAL_BYTES, **options) as file:
             yield file, disk
+        _append(disk, append)
         disk.check()
         _publish(fd, temporary, path)
     except (OSError, RuntimeError):
@@ -228,6 +231,17 @@ def sealed_file(path: Path, work: Path | None = None, **options: Any) -> Iterato
     finally:
         os.close(fd)
         temporary.unlink(missing_ok=True)
+
+
+def _append(disk: Disk, files: Iterable[IO[bytes]]) -> None:
+    disk.seek(0, os.SEEK_END)
+    try:
+        for file in files:
+            file.seek(0)
+            while piece := file.read(_PIECE):
+                disk.write(piece)
+    except OSError as error:  # what was written to them last did not fit on the disk
+        disk.error = disk.error or error
 
 
 def _publish(fd: int, temporary: Path, path: Path) -> None:

@@ -39,8 +39,6 @@ MAX_STEPS = 4096
 FARTHEST = 1e6
 """Largest coordinate in pixels: labels of a cropped image may lie outside it, but not anywhere."""
 
-PLACES = "places"
-"""The HDF5 group in an index with the places of values in the shards."""
 LEAST_BYTES = 32
 """Fewest bytes of a sample in a file: its digest does not compress."""
 # Highest compression ratio of Deflate.
@@ -78,6 +76,7 @@ _TEXTS_IF_ANY = (
     "versions",
     "shards",
     "groups",
+    "places",
 )
 _NUMBERS = ("samples", "seed")
 _MEMORIES = ("steps", "peaks")
@@ -103,7 +102,7 @@ def open_checked(path: Path) -> tuple[Any, Attributes, Schema]:
 def _check_file(path: Path, file: Any) -> tuple[Attributes, Schema]:
     attributes = read_file_attributes(file)
     shards = stored_shards(attributes)
-    datasets = _linked_datasets(file, index=bool(shards))
+    datasets = _linked_datasets(file)
     sources = set(stored_groups(attributes)) or {name for name, _ in shards}
     for dataset in datasets.values():
         _check_storage(dataset, sources)
@@ -279,11 +278,8 @@ def _demand(condition: bool, complaint: str) -> None:
 # --- links and storage -------------------------------------------------------------------
 
 
-def _linked_datasets(file: Any, index: bool) -> dict[str, Any]:
-    """Return the HDF5 datasets of a file. Links to other files are refused without opening them.
-
-    The group with the places, which only an index has, is not among them.
-    """
+def _linked_datasets(file: Any) -> dict[str, Any]:
+    """Return the HDF5 datasets of a file. Links to other files are refused without opening them."""
     found = {}
     for name in file:
         _demand(bool(_NAME.fullmatch(name)), f"field {name!r} has no plain name")
@@ -292,9 +288,6 @@ def _linked_datasets(file: Any, index: bool) -> dict[str, Any]:
             isinstance(link, h5py.HardLink),
             f"'{name}' is a link to another place, which is not allowed",
         )
-        if name == PLACES and index:
-            _demand(isinstance(file[name], h5py.Group), f"'{name}' is not an HDF5 group")
-            continue
         found[name] = file[name]
         _demand(isinstance(found[name], h5py.Dataset), f"'{name}' is not an HDF5 dataset")
     return found

@@ -58,6 +58,7 @@ def as_older_versions_did(out: Path) -> Path:
             before = text.split('"file": "')[k + 1].split('"')[0]
             text = text.replace(before, name)
         file.attrs["shards"] = text
+        del file.attrs["places"]
         lengths = [10, 10, 4]
         for field in list(file):
             data, attributes = file[field], dict(file[field].attrs)

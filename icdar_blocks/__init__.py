@@ -17,7 +17,7 @@ from icdar_blocks.recipe import IcdarRecipe
 from icdar_blocks.rule import LITERAL, PUBLISHED, Rule
 from icdar_blocks.words import Block, Line, Word
 from ivl_shards import Generator, Made
-from ivl_shards.remote import Place
+from ivl_shards.remote import Location
 
 ICDAR = Generator(
     name=NAME,
@@ -50,6 +50,6 @@ __all__ = [
 ]
 
 
-def generate(plan: Plan, out: Place | str, **options: Any) -> Made:
+def generate(plan: Plan, out: Location | str, **options: Any) -> Made:
     """Generate a dataset; for the options (workers, dask, …) see `ivl_shards.generate`."""
     return ivl_shards.generate(ICDAR, plan.recipe, out, source=plan.source, **options)

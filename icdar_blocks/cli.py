@@ -34,7 +34,7 @@ from ivl_shards.options import (
     run,
     version_option,
 )
-from ivl_shards.remote import Place
+from ivl_shards.remote import Location
 
 _PATH = click.Path(path_type=Path)
 
@@ -76,7 +76,7 @@ _PATH = click.Path(path_type=Path)
 @making_options()
 @version_option()
 def cli(
-    out: Place | None,
+    out: Location | None,
     root: Path | None,
     split: str,
     rule_name: str,

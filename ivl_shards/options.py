@@ -16,7 +16,7 @@ from ivl_shards.generation.knobs import Decorator
 from ivl_shards.generation.recipe import Recipe, format_counts, parse_counts, require
 from ivl_shards.generation.stores import store_of
 from ivl_shards.progress import show_progress
-from ivl_shards.remote import Place, as_place
+from ivl_shards.remote import Location, as_location
 
 
 class Counts(click.ParamType[tuple[int, ...]]):
@@ -28,13 +28,13 @@ class Counts(click.ParamType[tuple[int, ...]]):
         return value if isinstance(value, tuple) else parse_counts(value)
 
 
-class Target(click.ParamType[Place]):
+class Target(click.ParamType[Location]):
     """Where to write a dataset: a path, or an address such as s3://bucket/out.h5."""
 
     name = "path"
 
-    def convert(self, value: Any, param: Any, context: Any) -> Place:
-        return as_place(value)
+    def convert(self, value: Any, param: Any, context: Any) -> Location:
+        return as_location(value)
 
 
 def run(command: click.Command, name: str) -> None:
@@ -175,7 +175,7 @@ def _ignore(cost: Cost) -> None:
 
 
 def generate_and_report(
-    generator: Generator, recipe: Recipe, out: Place, quiet: bool, **options: Any
+    generator: Generator, recipe: Recipe, out: Location, quiet: bool, **options: Any
 ) -> None:
     """Generate a dataset with a progress bar, and print a summary."""
     begun = time.monotonic()

@@ -7,7 +7,7 @@ import io
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -92,14 +92,22 @@ class Address:
         return self.with_name(self.stem + suffix)
 
 
-Place = Path | Address
+class NoSuchFile(UserError):
+    """There is no file at an address."""
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(f"{address}: no such file")
+        self.address = address
+
+
+Location = Path | Address
 """Where a file is: on this machine or at an address."""
 
 
-def as_place(text: Place | str) -> Place:
+def as_location(text: Location | str) -> Location:
     """Return the place that a user gave.
 
-    >>> as_place("s3://bucket/test.h5"), as_place("file:///data/test.h5").as_posix()
+    >>> as_location("s3://bucket/test.h5"), as_location("file:///data/test.h5").as_posix()
     (Address(text='s3://bucket/test.h5'), '/data/test.h5')
     """
     match = _ADDRESS.fullmatch(text) if isinstance(text, str) else None
@@ -108,6 +116,13 @@ def as_place(text: Place | str) -> Place:
     if match["protocol"].lower() in ("file", "local"):
         return Path(match["path"])
     return Address(match[0])
+
+
+def require_local(location: Location) -> Path:
+    """Return a path as it is; raise for an address."""
+    if isinstance(location, Address):
+        raise UserError(f"{location}: copy it to this machine first: this needs local files")
+    return location
 
 
 # --- requests ----------------------------------------------------------------------------
@@ -148,7 +163,7 @@ def named_errors(address: Address) -> Iterator[None]:
     except UserError:
         raise
     except FileNotFoundError:
-        raise UserError(f"{address}: no such file") from None
+        raise NoSuchFile(address) from None
     except PermissionError as error:
         raise UserError(f"{address}: access denied: {_line(error)}: check credentials") from None
     except Exception as error:  # noqa: BLE001 - each library below fsspec has errors of its own
@@ -196,8 +211,14 @@ def remote_size(address: Address) -> int | None:
         fs.invalidate_cache()
         try:
             found = fs.info(path)
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            # For a web server, fsspec says this of every error.
+            cause = error.__cause__ if address.protocol.startswith("http") else None
+            if isinstance(cause, Exception) and not isinstance(cause, FileNotFoundError):
+                raise cause from None
             return None
+        if found["size"] is None:
+            raise UserError(f"{address}: the server does not say how long this file is")
         return None if found["type"] == "directory" else int(found["size"])
 
     return attempt(address, request)
@@ -248,15 +269,43 @@ def remove(address: Address) -> None:
         fs.rm_file(path)
 
 
+def fetch_ranges(ranges: Sequence[tuple[Address, int, int]]) -> list[bytes]:
+    """Return the bytes [start, stop) of several files; the requests run at the same time."""
+    fs, _ = filesystem(ranges[0][0])
+    paths = [filesystem(address)[1] for address, _, _ in ranges]
+    starts, stops = ([place[k] for place in ranges] for k in (1, 2))
+    with named_errors(ranges[0][0]):
+        found = fs.cat_ranges(paths, starts, stops, on_error="return")
+    return [
+        data if _is_whole(data, start, stop) else fetch_range(address, start, stop)
+        for (address, start, stop), data in zip(ranges, found, strict=True)
+    ]
+
+
+def _is_whole(data: Any, start: int, stop: int) -> bool:
+    return isinstance(data, bytes) and len(data) == stop - start
+
+
+def fetch_range(address: Address, start: int, stop: int) -> bytes:
+    """Return the bytes [start, stop) of a file."""
+    fs, path = filesystem(address)
+    data: bytes = attempt(address, lambda: fs.cat_file(path, start=start, end=stop))
+    if len(data) != stop - start:
+        raise Damage(
+            f"{address}: {len(data):,} instead of {stop - start:,} bytes arrived: the server does "
+            "not support ranges, or the file has changed"
+        )
+    return data
+
+
 class RemoteFile(io.RawIOBase):
     """A remote file that is read in blocks, of which the last ones are kept."""
 
     def __init__(self, address: Address, size: int | None = None) -> None:
         self.address = address
-        self._fs, self._path = filesystem(address)
         found = remote_size(address) if size is None else size
         if found is None:
-            raise UserError(f"{address}: no such file")
+            raise NoSuchFile(address)
         self.size = found
         self.error: UserError | None = None
         """The first error of a request. HDF5 reports another one instead, so look here first."""
@@ -266,18 +315,10 @@ class RemoteFile(io.RawIOBase):
     def fetch(self, start: int, stop: int) -> bytes:
         """Return the bytes [start, stop) with one request."""
         try:
-            data: bytes = attempt(
-                self.address, lambda: self._fs.cat_file(self._path, start=start, end=stop)
-            )
-            if len(data) != stop - start:
-                raise Damage(
-                    f"{self.address}: {len(data):,} instead of {stop - start:,} bytes arrived: "
-                    "the server does not support ranges, or the file has changed"
-                )
+            return fetch_range(self.address, start, stop)
         except UserError as error:
             self.error = self.error or error
             raise
-        return data
 
     def read_range(self, start: int, stop: int) -> bytes:
         """Return the bytes [start, stop), from blocks that were read before if possible."""

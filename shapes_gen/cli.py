@@ -17,7 +17,7 @@ from ivl_shards.options import (
     total_samples,
     version_option,
 )
-from ivl_shards.remote import Place
+from ivl_shards.remote import Location
 from shapes_gen.coloured import COLOURED, ColouredRecipe
 from shapes_gen.toy import TOY, ToyRecipe
 
@@ -34,7 +34,7 @@ def cli() -> None:
 @generator_options("counts", default="3-10")
 @knob_options(ColouredRecipe)
 def coloured(
-    out: Place,
+    out: Location,
     counts: tuple[int, ...],
     n: int | None,
     total: int | None,
@@ -54,7 +54,7 @@ def coloured(
 @generator_options("lines", default="1-10,15,20")
 @knob_options(ToyRecipe)
 def toy(
-    out: Place,
+    out: Location,
     counts: tuple[int, ...],
     n: int | None,
     total: int | None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ivl_shards.errors import UserError
 from ivl_shards.generation.shard import Job
 from ivl_shards.generation.stores import store_of
-from ivl_shards.remote import Place
+from ivl_shards.remote import Location
 
 # Of the free disk, a run may plan to use this much: other programs write as well.
 _USABLE = 0.98
@@ -48,7 +48,7 @@ class CostCheck:
     """Measures the first shard of a run, announces the cost of the rest, and stops if it is more
     than the disk can hold."""
 
-    out: Place
+    out: Location
     samples: int
     """Samples to generate in this run."""
     workers: int | None

@@ -33,7 +33,7 @@ from ivl_shards.generation.shard import Job, has, is_done, make_shard
 from ivl_shards.generation.stores import store_of
 from ivl_shards.interrupt import Interrupt, interrupt_held
 from ivl_shards.processes import available_cores, start_worker
-from ivl_shards.remote import Place, as_place
+from ivl_shards.remote import Location, as_location
 
 Report = Callable[[int], None]
 
@@ -44,7 +44,7 @@ _POLL = 0.1  # seconds between checks for Ctrl-C while workers are busy
 class Made:
     """Result of a call of `generate`."""
 
-    path: Place
+    path: Location
     samples: int
     """Number of samples in the dataset."""
     rendered: int
@@ -73,7 +73,7 @@ class WriteOptions(TypedDict, total=False):
 def generate(
     generator: Generator,
     recipe: Recipe,
-    out: Place | str,
+    out: Location | str,
     *,
     source: Any = None,
     **options: Unpack[WriteOptions],
@@ -93,7 +93,7 @@ def generate(
 
 def write_dataset(
     content: Content,
-    out: Place | str,
+    out: Location | str,
     *,
     workers: int | None = None,
     dask: str | None = None,
@@ -109,7 +109,7 @@ def write_dataset(
     An existing dataset of the same content is complete, in however many files, unless
     `exact_layout` asks for files of this very size.
     """
-    out = as_place(out)
+    out = as_location(out)
     out = out.absolute() if isinstance(out, Path) else out
     store = store_of(out)
     workers = available_cores() if workers is None else workers
@@ -161,7 +161,7 @@ def _unfinished(jobs: list[Job], layout: Layout) -> list[Job]:
 # --- existing files ----------------------------------------------------------------------
 
 
-def _existing(content: Content, out: Place, overwrite: bool) -> Layout | None:
+def _existing(content: Content, out: Location, overwrite: bool) -> Layout | None:
     """Return the layout of an existing dataset of this content; None to start from scratch."""
     store = store_of(out)
     if not store.exists(out):
@@ -186,7 +186,7 @@ def _existing(content: Content, out: Place, overwrite: bool) -> Layout | None:
     )
 
 
-def _is_ours(path: Place, content: Content) -> bool:
+def _is_ours(path: Location, content: Content) -> bool:
     try:
         return has(store_of(path).attributes(path), content.attributes)
     except Foreign as error:
@@ -218,7 +218,7 @@ def _drop_strays(content: Content, layout: Layout, overwrite: bool) -> None:
             store.remove(path)
 
 
-def _strays(layout: Layout) -> list[Place]:
+def _strays(layout: Layout) -> list[Location]:
     found = shards_among(store_of(layout.out).files(shard_folder(layout.out)), layout.out)
     if layout.one_file:
         return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ivl_shards.generation.recipe import require
-from ivl_shards.remote import Place
+from ivl_shards.remote import Location
 
 # Most samples in a single file; the paper's training sets fit.
 ONE_FILE = 20_000
@@ -25,11 +25,11 @@ _LISTED = re.compile(r"[^/\\]+/(?P<prefix>[^/\\]+)-0+-of-\d{5,}\.h5")
 class Layout:
     """The files of the dataset `out`."""
 
-    out: Place
+    out: Location
     total: int
     shard_size: int
     one_file: bool
-    folder: Place
+    folder: Location
     """Folder of the shards, beside the index, or of the parts of a single file."""
     prefix: str
     """Prefix of the names of the shards."""
@@ -41,7 +41,7 @@ class Layout:
         return [(start, min(start + self.shard_size, self.total)) for start in starts]
 
     @property
-    def shards(self) -> list[Place]:
+    def shards(self) -> list[Location]:
         """The file of each range."""
         many = len(self.ranges)
         return [self.folder / f"{self.prefix}-{k:05d}-of-{many:05d}.h5" for k in range(many)]
@@ -60,18 +60,18 @@ class Layout:
             return self.one_file == other.one_file
         return self.ranges == other.ranges
 
-    def is_group(self, path: Place) -> bool:
+    def is_group(self, path: Location) -> bool:
         """Return whether a file is a group of its shards, which the index of many shards has."""
         return path.suffix == ".group" and path.name.startswith(f"{self.prefix}-")
 
 
-def shard_folder(out: Place) -> Place:
+def shard_folder(out: Location) -> Location:
     """Return the folder for the shards of a dataset."""
     return out.with_name(f"{out.name}.shards")
 
 
 def plan_layout(
-    out: Place, total: int, shard_size: int | None, attributes: Mapping[str, Any]
+    out: Location, total: int, shard_size: int | None, attributes: Mapping[str, Any]
 ) -> Layout:
     """Choose the layout of a dataset.
 
@@ -87,7 +87,7 @@ def plan_layout(
     return Layout(out, total, size, one_file, shard_folder(out), f"{out.stem}-{fingerprint}")
 
 
-def stored_layout(out: Place, total: int, listed: list[tuple[str, int]]) -> Layout | None:
+def stored_layout(out: Location, total: int, listed: list[tuple[str, int]]) -> Layout | None:
     """Return the layout of an existing index; None if its shards lie in another folder.
 
     Older versions put the shards of `a.h5` and of `a.hdf5` into one folder,
@@ -104,7 +104,7 @@ def stored_layout(out: Place, total: int, listed: list[tuple[str, int]]) -> Layo
     return None
 
 
-def shards_among(files: Iterable[Place], out: Place) -> list[Place]:
+def shards_among(files: Iterable[Location], out: Location) -> list[Location]:
     """Return the files with names of shards, or groups of shards, of `out`."""
     named = re.compile(re.escape(out.stem) + r"-[0-9a-f]{8}-\d{5,}-of-\d{5,}\.(h5|group)")
     return [path for path in files if named.fullmatch(path.name)]

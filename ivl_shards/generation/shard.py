@@ -12,7 +12,7 @@ from ivl_shards.errors import UserError
 from ivl_shards.format.writer import shard_writer
 from ivl_shards.generation.content import Content
 from ivl_shards.generation.stores import store_of
-from ivl_shards.remote import Place
+from ivl_shards.remote import Location
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Job:
     """What the rows contain; not necessarily all of the dataset."""
     start: int
     stop: int
-    path: Place
+    path: Location
 
     @property
     def samples(self) -> int:

@@ -33,7 +33,7 @@ from ivl_shards.generation.recipe import require
 from ivl_shards.generation.summaries import SUFFIX, read_summary, write_summary
 from ivl_shards.remote import (
     Address,
-    Place,
+    Location,
     RemoteFile,
     bucket_exists,
     download,
@@ -53,15 +53,15 @@ class Store(Protocol):
     """The operations on files that the engine needs."""
 
     def check_target(self, out: Any) -> None:
-        """Raise unless a dataset can be written to a place."""
+        """Raise unless a dataset can be written to a location."""
 
-    def exists(self, place: Any) -> bool:
+    def exists(self, location: Any) -> bool:
         """Return whether there is a file."""
 
-    def attributes(self, place: Any) -> Attributes:
+    def attributes(self, location: Any) -> Attributes:
         """Return the checked attributes of a finished file."""
 
-    def size(self, place: Any) -> int:
+    def size(self, location: Any) -> int:
         """Return the size of a file in bytes."""
 
     def free(self, out: Any) -> int | None:
@@ -70,7 +70,7 @@ class Store(Protocol):
     def files(self, folder: Any) -> list[Any]:
         """Return the files in a folder."""
 
-    def remove(self, place: Any) -> None:
+    def remove(self, location: Any) -> None:
         """Remove a file, if that is possible."""
 
     def drop_leftovers(self, folder: Any) -> None:
@@ -80,22 +80,22 @@ class Store(Protocol):
         """Prepare a folder for shards, keep other runs out where possible, and yield a local folder
         for temporary files."""
 
-    def local_copy(self, place: Any) -> AbstractContextManager[Path]:
+    def local_copy(self, location: Any) -> AbstractContextManager[Path]:
         """Yield a path with the content of a file, which the caller may move elsewhere."""
 
-    def new_file(self, place: Any) -> AbstractContextManager[Path]:
+    def new_file(self, location: Any) -> AbstractContextManager[Path]:
         """Yield the path to write a file to; it has its final name when the body ends."""
 
-    def publish_summary(self, path: Path, place: Any, schema: Schema) -> None:
+    def publish_summary(self, path: Path, location: Any, schema: Schema) -> None:
         """Store what the index needs to know about the shard that was written to `path`."""
 
-    def summary(self, place: Any, schema: Schema) -> ShardSummary:
+    def summary(self, location: Any, schema: Schema) -> ShardSummary:
         """Return what the index needs to know about a shard."""
 
 
-def store_of(place: Place) -> Store:
-    """Return the store for a place."""
-    return RemoteStore() if isinstance(place, Address) else LocalStore()
+def store_of(location: Location) -> Store:
+    """Return the store for a location."""
+    return RemoteStore() if isinstance(location, Address) else LocalStore()
 
 
 class LocalStore:
@@ -108,14 +108,14 @@ class LocalStore:
         if not os.access(out.parent, os.W_OK | os.X_OK):
             raise UserError(f"{out.parent}: not writable: choose another folder")
 
-    def exists(self, place: Path) -> bool:
-        return place.exists()
+    def exists(self, location: Path) -> bool:
+        return location.exists()
 
-    def attributes(self, place: Path) -> Attributes:
-        return read_attributes(place)
+    def attributes(self, location: Path) -> Attributes:
+        return read_attributes(location)
 
-    def size(self, place: Path) -> int:
-        return place.stat().st_size
+    def size(self, location: Path) -> int:
+        return location.stat().st_size
 
     def free(self, out: Path) -> int | None:
         return shutil.disk_usage(out.parent).free
@@ -123,9 +123,9 @@ class LocalStore:
     def files(self, folder: Path) -> list[Path]:
         return sorted(folder.glob("*"))
 
-    def remove(self, place: Path) -> None:
+    def remove(self, location: Path) -> None:
         with contextlib.suppress(OSError):
-            place.unlink()
+            location.unlink()
 
     def drop_leftovers(self, folder: Path) -> None:
         drop_temporary(folder, in_use=True)
@@ -146,18 +146,18 @@ class LocalStore:
             os.close(fd)
 
     @contextmanager
-    def local_copy(self, place: Path) -> Iterator[Path]:
-        yield place
+    def local_copy(self, location: Path) -> Iterator[Path]:
+        yield location
 
     @contextmanager
-    def new_file(self, place: Path) -> Iterator[Path]:
-        yield place
+    def new_file(self, location: Path) -> Iterator[Path]:
+        yield location
 
-    def publish_summary(self, path: Path, place: Path, schema: Schema) -> None:
+    def publish_summary(self, path: Path, location: Path, schema: Schema) -> None:
         pass  # the index is written from the shards themselves
 
-    def summary(self, place: Path, schema: Schema) -> ShardSummary:
-        return summarise_shard(place, schema)
+    def summary(self, location: Path, schema: Schema) -> ShardSummary:
+        return summarise_shard(location, schema)
 
 
 def _hold(lock: Path) -> int:
@@ -193,14 +193,14 @@ class RemoteStore:
         if out.is_in_object_store:
             require(bucket_exists(out.bucket), f"{out.bucket}: no such bucket: make it first")
 
-    def exists(self, place: Address) -> bool:
-        return remote_size(place) is not None
+    def exists(self, location: Address) -> bool:
+        return remote_size(location) is not None
 
-    def attributes(self, place: Address) -> Attributes:
-        return read_remote_attributes(RemoteFile(place))
+    def attributes(self, location: Address) -> Attributes:
+        return read_remote_attributes(RemoteFile(location))
 
-    def size(self, place: Address) -> int:
-        return remote_size(place) or 0
+    def size(self, location: Address) -> int:
+        return remote_size(location) or 0
 
     def free(self, out: Address) -> int | None:
         return None
@@ -208,49 +208,49 @@ class RemoteStore:
     def files(self, folder: Address) -> list[Address]:
         return [folder / name for name in remote_names(folder)]
 
-    def remove(self, place: Address) -> None:
+    def remove(self, location: Address) -> None:
         with contextlib.suppress(UserError):
-            remove(place)
+            remove(location)
 
     def drop_leftovers(self, folder: Address) -> None:
         shard = re.compile(r".+-[0-9a-f]{8}-\d{5,}-of-\d{5,}\.h5" + re.escape(SUFFIX))
-        for place in self.files(folder):
-            if shard.fullmatch(place.name) or is_temporary(Path(place.name)):
-                self.remove(place)
+        for location in self.files(folder):
+            if shard.fullmatch(location.name) or is_temporary(Path(location.name)):
+                self.remove(location)
 
     def work_folder(self, folder: Address) -> AbstractContextManager[Path]:
         return _scratch_folder()
 
     @contextmanager
-    def local_copy(self, place: Address) -> Iterator[Path]:
+    def local_copy(self, location: Address) -> Iterator[Path]:
         with _scratch_folder() as scratch:
-            download(place, scratch / place.name)
-            yield scratch / place.name
+            download(location, scratch / location.name)
+            yield scratch / location.name
 
     @contextmanager
-    def new_file(self, place: Address) -> Iterator[Path]:
+    def new_file(self, location: Address) -> Iterator[Path]:
         with _scratch_folder() as scratch:
-            path = scratch / place.name
+            path = scratch / location.name
             yield path
             # What the body wrote beside it first, such as summaries, for it counts as complete
             # when the file itself is there.
             for other in sorted(scratch.rglob("*")):
                 name = other.relative_to(scratch)
                 if other.is_file() and other != path and not name.name.startswith("."):
-                    upload(other, place.parent / name.as_posix())
-            upload(path, place)
+                    upload(other, location.parent / name.as_posix())
+            upload(path, location)
 
-    def publish_summary(self, path: Path, place: Address, schema: Schema) -> None:
+    def publish_summary(self, path: Path, location: Address, schema: Schema) -> None:
         write_summary(path.with_name(path.name + SUFFIX), summarise_shard(path, schema))
 
-    def summary(self, place: Address, schema: Schema) -> ShardSummary:
-        seal = read_remote_seal(RemoteFile(place))
-        beside = place.with_name(place.name + SUFFIX)
+    def summary(self, location: Address, schema: Schema) -> ShardSummary:
+        seal = read_remote_seal(RemoteFile(location))
+        beside = location.with_name(location.name + SUFFIX)
         size = remote_size(beside)
         found = None if size is None else read_summary(RemoteFile(beside, size).fetch(0, size))
         if found is not None and (found.length, found.sha256) == (seal.length, seal.sha256):
             return found
-        with self.local_copy(place) as path:
+        with self.local_copy(location) as path:
             return summarise_shard(path, schema)
 
 
@@ -258,7 +258,7 @@ class RemoteStore:
 def _scratch_folder() -> Iterator[Path]:
     """Yield a new local folder, which is removed at the end; those of killed processes are removed
     as well."""
-    # Its place can be chosen with TMPDIR.
+    # TMPDIR chooses where.
     base = Path(tempfile.gettempdir()) / _SCRATCH
     drop_stale_folders(base, seconds=_STALE)
     with locked_folder(temporary_name(base)) as folder:

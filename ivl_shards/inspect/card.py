@@ -18,6 +18,7 @@ from ivl_shards.format.schema import ENCODED, Field, Schema
 from ivl_shards.generation.layout import ONE_FILE
 from ivl_shards.inspect.publication import File, Publication, citations, licence_head
 from ivl_shards.inspect.statistics import Spread, count_classes, count_noun, count_samples, spreads
+from ivl_shards.remote import require_local
 
 _MEMORY = {
     "steps": (
@@ -71,7 +72,8 @@ def _title(dataset: Dataset, metadata: Metadata) -> str:
 def _head(dataset: Dataset, metadata: Metadata) -> str:
     attributes = dataset.attributes
     # Hugging Face's loader refuses virtual datasets, so the shards are listed.
-    paths = [path.relative_to(dataset.path.parent).as_posix() for path in dataset.shards]
+    folder = require_local(dataset.path).parent
+    paths = [require_local(path).relative_to(folder).as_posix() for path in dataset.shards]
     split = str(attributes["split"]).replace("-", "_")  # split names allow no hyphen
     head = {
         "pretty_name": metadata.title or attributes["task"],

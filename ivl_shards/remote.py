@@ -214,7 +214,7 @@ def remote_size(address: Address) -> int | None:
         except FileNotFoundError as error:
             # For a web server, fsspec says this of every error.
             cause = error.__cause__ if address.protocol.startswith("http") else None
-            if isinstance(cause, Exception) and not isinstance(cause, FileNotFoundError):
+            if isinstance(cause, Exception) and getattr(cause, "status", 0) not in (404, 410):
                 raise cause from None
             return None
         if found["size"] is None:

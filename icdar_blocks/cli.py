@@ -102,7 +102,7 @@ def cli(
         return
     assert root is not None
     require(not (only_group and out), "--group writes no dataset: give no OUT")
-    require(sheet is None or isinstance(out, Path), "--sheet shows a dataset: give a local OUT")
+    require(sheet is None or out is not None, "--sheet shows a dataset: give OUT")
     grouped = group_split(root, split, rule)
     if only_group:
         scenes = zip(grouped.split.scenes, grouped.blocks, strict=True)
@@ -116,7 +116,7 @@ def cli(
         click.echo(_report(grouped, " ".join([rule_name, *choices])))
     if page is not None:
         _write(page, lambda: write_page(grouped, page))
-    if sheet is not None and isinstance(out, Path):
+    if sheet is not None and out is not None:
         _write(sheet, lambda: write_sheets(open_dataset(out), sheet))
 
 

@@ -30,10 +30,13 @@ from ivl_shards.inspect.info import describe, format_info
 from ivl_shards.inspect.publication import File, Publication, list_files
 from ivl_shards.inspect.sheet import write_sheet
 from ivl_shards.inspect.verify import SEVERAL_PROCESSES, problems
-from ivl_shards.options import run, version_option
+from ivl_shards.options import Target, run, version_option
 from ivl_shards.progress import Report, show_progress
+from ivl_shards.remote import Location
 
 _DATASET = click.argument("dataset", type=click.Path(path_type=Path))
+# Commands that read samples take an address as well; others need all bytes.
+_LOCAL_OR_REMOTE = click.argument("dataset", type=Target())
 _MOST_PROBLEMS = 20
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 
@@ -45,9 +48,9 @@ def cli() -> None:
 
 
 @cli.command(epilog="Example: ivl-shards info test.h5")
-@_DATASET
+@_LOCAL_OR_REMOTE
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
-def info(dataset: Path, as_json: bool) -> None:
+def info(dataset: Location, as_json: bool) -> None:
     """Print a summary of a dataset."""
     opened = open_dataset(dataset)
     click.echo(json.dumps(describe(opened), indent=2) if as_json else format_info(opened))
@@ -97,7 +100,7 @@ def _soundness(dataset: Dataset) -> dict[str, Any]:
 
 
 @cli.command(epilog="Example: ivl-shards preview test.h5 --out gallery.html")
-@_DATASET
+@_LOCAL_OR_REMOTE
 @click.option(
     "--out",
     required=True,
@@ -107,7 +110,7 @@ def _soundness(dataset: Dataset) -> dict[str, Any]:
 @click.option(
     "--limit", type=int, help="Samples per row of the sheet (default 8) or on the page (120)."
 )
-def preview(dataset: Path, out: Path, limit: int | None) -> None:
+def preview(dataset: Location, out: Path, limit: int | None) -> None:
     """Draw samples with their memory on a contact sheet or a page."""
     require(limit is None or limit >= 1, f"--limit {limit}: must be at least 1")
     opened = open_dataset(dataset)
@@ -122,7 +125,7 @@ def preview(dataset: Path, out: Path, limit: int | None) -> None:
 
 
 @cli.command("export", epilog="Example: ivl-shards export test.h5 --format files out/")
-@_DATASET
+@_LOCAL_OR_REMOTE
 @click.option(
     "--format",
     "format_",
@@ -133,7 +136,7 @@ def preview(dataset: Path, out: Path, limit: int | None) -> None:
 @click.option("--level", help="With --format icdar: word (the default) or line.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.argument("out", type=click.Path(path_type=Path))
-def export_(dataset: Path, format_: str, level: str | None, quiet: bool, out: Path) -> None:
+def export_(dataset: Location, format_: str, level: str | None, quiet: bool, out: Path) -> None:
     """Export a dataset to plain files, WebDataset, COCO or ICDAR."""
     require(level is None or format_ == "icdar", "--level is for --format icdar")
     options = {"level": level} if level else {}

@@ -29,7 +29,7 @@ class Counts(click.ParamType[tuple[int, ...]]):
 
 
 class Target(click.ParamType[Location]):
-    """Where to write a dataset: a path, or an address such as s3://bucket/out.h5."""
+    """Where a dataset is or will be: a path, or an address such as s3://bucket/out.h5."""
 
     name = "path"
 

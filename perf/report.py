@@ -13,6 +13,7 @@ import generating
 import legibility
 import memory
 import reading
+import remote
 import scale
 import textblocks
 import training
@@ -43,6 +44,7 @@ def _legibility() -> list[str]:
 PARTS: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "generating": ("Making datasets", lambda: _table(generating.figures())),
     "reading": ("Reading datasets", lambda: _table(reading.figures())),
+    "remote": ("Remote reading", lambda: _table(remote.figures())),
     "scale": ("Datasets of many shards", lambda: _table(scale.figures())),
     "memory": ("Memory", lambda: _table(memory.figures())),
     "training": ("The benchmark's models", lambda: _table(training.figures())),

@@ -51,13 +51,12 @@ def cli(
     shared = {name: options.pop(name) for name in ("seed", "split", "dense_memory")}
     recipe = TextRecipe(counts, total_samples(counts, n, total), **shared, **knobs)
     if preview is not None:
-        require(isinstance(out, Path), f"{out}: --preview needs a dataset on this machine")
         require(preview.parent.is_dir(), f"{preview.parent}: no such folder: make it first")
         require(preview.suffix in _PICTURES, f"--preview {preview}: name it .png or .jpg")
     places = [options.pop(name) for name in ("fonts", "lexicon", "backgrounds", "text")]
     source = Inputs(*(path and path.absolute() for path in places))
     generate_and_report(TEXT, complete(recipe, source), out, source=source, **options)
-    if preview is not None and isinstance(out, Path):
+    if preview is not None:
         write_sheet(open_dataset(out), preview)
 
 

@@ -104,6 +104,9 @@ def test_the_bytes_are_those_of_a_local_run(
     assert made.rendered == 60 and str(made.path) == f"{bucket}/out.h5"
     assert_same_as_local(bucket, tmp_path / "local", shard_size=shard_size)
     assert not list(scratch.glob("ivl-*"))  # local copies are gone
+    local, remote = open_dataset(tmp_path / "local" / "out.h5"), open_dataset(f"{bucket}/out.h5")
+    assert (remote[37].image == local[37].image).all()
+    assert (remote.lengths == local.lengths).all()
     again = shapes_gen.generate(RECIPE, f"{bucket}/out.h5", shard_size=shard_size, workers=1)
     assert again.rendered == 0
 
@@ -280,6 +283,8 @@ def test_the_command_line(bucket: str, run) -> None:
     assert made.returncode == 0, made.stderr
     assert made.stdout.startswith(f"{bucket}/out.h5: 60 samples of 3-4 objects, 60 made in")
     assert len(stored(bucket)) == 3
+    shown = run("ivl-shards", "info", f"{bucket}/out.h5")
+    assert shown.returncode == 0 and "60 samples" in shown.stdout, shown.stderr
 
 
 @pytest.mark.slow

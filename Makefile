@@ -86,7 +86,7 @@ docs: .venv/installed-docs
 .venv/installed-dev: pyproject.toml constraints.txt
 	test -d .venv || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet -c constraints.txt torch
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[bench,dask,dev,docs,ocr]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[bench,dask,dev,docs,ocr,remote]'
 	touch $@ .venv/installed-bench .venv/installed-docs
 
 # The API reference is read from the source, so torch is not needed.

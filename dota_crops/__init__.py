@@ -15,6 +15,7 @@ from dota_crops.extract import schema, size, start
 from dota_crops.plan import NAME, Plan, make_plan
 from dota_crops.recipe import DotaRecipe
 from ivl_shards import Generator, Made
+from ivl_shards.remote import Location
 
 DOTA = Generator(
     name=NAME,
@@ -31,7 +32,12 @@ __all__ = ["DOTA", "DotaRecipe", "Plan", "generate", "make_plan"]
 
 
 def generate(
-    recipe: DotaRecipe, out: Path | str, *, root: Path | str, strict: bool = False, **options: Any
+    recipe: DotaRecipe,
+    out: Location | str,
+    *,
+    root: Path | str,
+    strict: bool = False,
+    **options: Any,
 ) -> Made:
     """Generate a dataset; for the options (workers, dask, …) see `ivl_shards.generate`.
 

@@ -23,6 +23,7 @@ from ivl_shards.options import (
     total_samples,
     version_option,
 )
+from ivl_shards.remote import Location
 
 # The paper's: 20,000 crops to train on, 200 of each count to test on.
 _TRAIN_TOTAL = 20_000
@@ -44,7 +45,7 @@ _TEST_EACH = 200
 @click.option("--strict", is_flag=True, help="Treat bad input as an error, not a warning.")
 @version_option()
 def cli(
-    out: Path | None,
+    out: Location | None,
     counts: tuple[int, ...],
     n: int | None,
     total: int | None,

@@ -6,7 +6,6 @@ blocks = group([(60, 0, 90, 20, "gap"), (0, 1, 50, 21, "Mind")])
 generate(plan_dataset(group_split("ICDAR2013", "test")), "blocks.h5")
 """
 
-from pathlib import Path
 from typing import Any
 
 import ivl_shards
@@ -18,6 +17,7 @@ from icdar_blocks.recipe import IcdarRecipe
 from icdar_blocks.rule import LITERAL, PUBLISHED, Rule
 from icdar_blocks.words import Block, Line, Word
 from ivl_shards import Generator, Made
+from ivl_shards.remote import Location
 
 ICDAR = Generator(
     name=NAME,
@@ -50,6 +50,6 @@ __all__ = [
 ]
 
 
-def generate(plan: Plan, out: Path | str, **options: Any) -> Made:
+def generate(plan: Plan, out: Location | str, **options: Any) -> Made:
     """Generate a dataset; for the options (workers, dask, …) see `ivl_shards.generate`."""
     return ivl_shards.generate(ICDAR, plan.recipe, out, source=plan.source, **options)

@@ -25,15 +25,22 @@ from icdar_blocks.truth import MOST_BYTES, parse_boxes
 from icdar_blocks.words import Block
 from ivl_shards import UserError, open_dataset
 from ivl_shards.generation.knobs import knob_options, take_knobs
-from ivl_shards.generation.layout import check_target
 from ivl_shards.generation.recipe import require
-from ivl_shards.options import generate_and_report, making_options, run, version_option
+from ivl_shards.generation.stores import store_of
+from ivl_shards.options import (
+    Target,
+    generate_and_report,
+    making_options,
+    run,
+    version_option,
+)
+from ivl_shards.remote import Location
 
 _PATH = click.Path(path_type=Path)
 
 
 @click.command(epilog="Example: icdar-blocks --root ICDAR2013 --split test blocks.h5")
-@click.argument("out", type=_PATH, required=False)
+@click.argument("out", type=Target(), required=False)
 @click.option("--root", type=_PATH, help="Folder with the official zip files, packed or unpacked.")
 @click.option(
     "--split",
@@ -69,7 +76,7 @@ _PATH = click.Path(path_type=Path)
 @making_options()
 @version_option()
 def cli(
-    out: Path | None,
+    out: Location | None,
     root: Path | None,
     split: str,
     rule_name: str,
@@ -102,7 +109,7 @@ def cli(
         click.echo(_to_json({scene.name: _describe(blocks) for scene, blocks in scenes}))
         return
     if out is not None:
-        check_target(out.absolute())
+        store_of(out).check_target(out.absolute() if isinstance(out, Path) else out)
         plan = plan_dataset(grouped, dense_memory=dense_memory, **knobs)
         generate_and_report(ICDAR, plan.recipe, out, quiet=quiet, source=plan.source, **options)
     if not quiet:

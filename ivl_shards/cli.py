@@ -36,11 +36,14 @@ from ivl_shards.inspect.info import describe, format_info
 from ivl_shards.inspect.publication import File, Publication, list_files
 from ivl_shards.inspect.sheet import write_sheet
 from ivl_shards.inspect.verify import SEVERAL_PROCESSES, problems
-from ivl_shards.options import run, version_option
+from ivl_shards.options import Target, run, version_option
 from ivl_shards.progress import Report, show_progress
+from ivl_shards.remote import Location
 from ivl_shards.rewrite.commands import COMMANDS as REWRITING
 
 _DATASET = click.argument("dataset", type=click.Path(path_type=Path))
+# Commands that read samples take an address as well; others need all bytes.
+_LOCAL_OR_REMOTE = click.argument("dataset", type=Target())
 _MOST_PROBLEMS = 20
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 
@@ -72,9 +75,9 @@ def cli() -> None:
 
 
 @cli.command(epilog="Example: ivl-shards info test.h5")
-@_DATASET
+@_LOCAL_OR_REMOTE
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
-def info(dataset: Path, as_json: bool) -> None:
+def info(dataset: Location, as_json: bool) -> None:
     """Print a summary of a dataset."""
     opened = open_dataset(dataset)
     click.echo(json.dumps(describe(opened), indent=2) if as_json else format_info(opened))
@@ -124,7 +127,7 @@ def _soundness(dataset: Dataset) -> dict[str, Any]:
 
 
 @cli.command(epilog="Example: ivl-shards preview test.h5 --out gallery.html")
-@_DATASET
+@_LOCAL_OR_REMOTE
 @click.option(
     "--out",
     required=True,
@@ -134,7 +137,7 @@ def _soundness(dataset: Dataset) -> dict[str, Any]:
 @click.option(
     "--limit", type=int, help="Samples per row of the sheet (default 8) or on the page (120)."
 )
-def preview(dataset: Path, out: Path, limit: int | None) -> None:
+def preview(dataset: Location, out: Path, limit: int | None) -> None:
     """Draw samples with their memory on a contact sheet or a page."""
     require(limit is None or limit >= 1, f"--limit {limit}: must be at least 1")
     opened = open_dataset(dataset)
@@ -149,7 +152,7 @@ def preview(dataset: Path, out: Path, limit: int | None) -> None:
 
 
 @cli.command("export", epilog="Example: ivl-shards export test.h5 --format files out/")
-@_DATASET
+@_LOCAL_OR_REMOTE
 @click.option(
     "--format",
     "format_",
@@ -162,7 +165,7 @@ def preview(dataset: Path, out: Path, limit: int | None) -> None:
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.argument("out", type=click.Path(path_type=Path))
 def export_(
-    dataset: Path,
+    dataset: Location,
     format_: str,
     level: str | None,
     creator: str,

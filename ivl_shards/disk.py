@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -139,24 +140,48 @@ def work_folder(out: Path) -> Iterator[Path]:
     A file in it stays locked, so that other runs can tell it from a folder of a killed run.
     """
     temporary = temporary_name(out)
-    temporary.mkdir()
-    try:
-        lock = temporary / _LOCK
-        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
-        try:
-            try_lock(fd)
+    with _removed_at_end(temporary):
+        with _locked(temporary):
             yield temporary
-        finally:
-            remove_lock(lock, fd)
         temporary.rename(out)
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[Path]:
+    """Create a folder with a locked file in it, and remove it at the end."""
+    with _removed_at_end(folder), _locked(folder):
+        yield folder
+
+
+@contextmanager
+def _removed_at_end(folder: Path) -> Iterator[None]:
+    """Create a folder, and remove it at the end if it still has its name."""
+    folder.mkdir()
+    try:
+        yield
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def drop_stale_folders(out: Path) -> None:
-    """Remove the work folders that killed runs left beside `out`."""
-    for folder in out.parent.glob(f"*{TEMPORARY}"):
-        ours = folder.name.startswith(f"{out.name}.") and is_temporary(folder)
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep a locked file in a folder."""
+    lock = folder / _LOCK
+    fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+    try:
+        try_lock(fd)
+        yield
+    finally:
+        remove_lock(lock, fd)
+
+
+def drop_stale_folders(out: Path, seconds: float = 0) -> None:
+    """Remove the work folders that killed runs left beside `out`, if they are so old."""
+    for folder in out.parent.glob(f"{out.name}.*{TEMPORARY}"):
+        with suppress(OSError):
+            if time.time() - folder.stat().st_mtime < seconds:
+                continue
+        ours = is_temporary(folder)
         if ours and folder.is_dir() and not folder.is_symlink():
             lock = folder / _LOCK
             if lock.exists() and not _is_in_use(lock):

@@ -4,19 +4,19 @@ import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import click
 
 from ivl_shards.errors import Stopped, UserError, limit_reached, printable
-from ivl_shards.format.reader import open_dataset
 from ivl_shards.generation.cost import Cost
 from ivl_shards.generation.engine import generate
 from ivl_shards.generation.generator import Generator
 from ivl_shards.generation.knobs import Decorator
 from ivl_shards.generation.recipe import Recipe, format_counts, parse_counts, require
+from ivl_shards.generation.stores import store_of
 from ivl_shards.progress import show_progress
+from ivl_shards.remote import Location, as_location
 
 
 class Counts(click.ParamType[tuple[int, ...]]):
@@ -26,6 +26,15 @@ class Counts(click.ParamType[tuple[int, ...]]):
 
     def convert(self, value: Any, param: Any, context: Any) -> tuple[int, ...]:
         return value if isinstance(value, tuple) else parse_counts(value)
+
+
+class Target(click.ParamType[Location]):
+    """Where a dataset is or will be: a path, or an address such as s3://bucket/out.h5."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: Any, context: Any) -> Location:
+        return as_location(value)
 
 
 def run(command: click.Command, name: str) -> None:
@@ -76,7 +85,7 @@ def generator_options(
     `counts` names the option for the length of the sequences: lines or counts.
     """
     return _all(
-        click.argument("out", type=click.Path(path_type=Path), required=needs_out),
+        click.argument("out", type=Target(), required=needs_out),
         # All of them also accept `--counts`.
         click.option(
             *dict.fromkeys((f"--{counts}", "--counts")),
@@ -174,7 +183,7 @@ def ignore(cost: Cost) -> None:
 
 
 def generate_and_report(
-    generator: Generator, recipe: Recipe, out: Path, quiet: bool, **options: Any
+    generator: Generator, recipe: Recipe, out: Location, quiet: bool, **options: Any
 ) -> None:
     """Generate a dataset with a progress bar, and print a summary."""
     begun = time.monotonic()
@@ -183,9 +192,9 @@ def generate_and_report(
         made = generate(generator, recipe, out, report=report, announce=tell, **options)
     if quiet:
         return
-    dataset = open_dataset(made.path)
-    noun = dataset.schema.sequence.removesuffix("_count") + ("" if recipe.counts == (1,) else "s")
+    attributes = store_of(made.path).attributes(made.path)
+    noun = attributes["sequence"].removesuffix("_count") + ("" if recipe.counts == (1,) else "s")
     what = f"{out}: {made.samples:,} samples of {format_counts(recipe.counts)} {noun}"
     seconds = time.monotonic() - begun
     did = f"{made.rendered:,} made in {seconds:.1f} s" if made.rendered else "already complete"
-    click.echo(f"{what}, {did}, content sha256 {dataset.attributes['content_sha256'][:16]}…")
+    click.echo(f"{what}, {did}, content sha256 {attributes['content_sha256'][:16]}…")

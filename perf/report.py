@@ -14,6 +14,7 @@ import generating
 import legibility
 import memory
 import reading
+import remote
 import scale
 import textblocks
 import training
@@ -45,6 +46,7 @@ PARTS: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "generating": ("Making datasets", lambda: _table(generating.figures())),
     "reading": ("Reading datasets", lambda: _table(reading.figures())),
     "exporting": ("Exporting datasets", lambda: _table(exporting.figures())),
+    "remote": ("Remote reading", lambda: _table(remote.figures())),
     "scale": ("Datasets of many shards", lambda: _table(scale.figures())),
     "memory": ("Memory", lambda: _table(memory.figures())),
     "training": ("The benchmark's models", lambda: _table(training.figures())),

@@ -7,19 +7,19 @@ for sample in stream(ToyRecipe(counts=(3,), total=10)):
     sample.image, sample["label"], sample.memory(1)
 """
 
-from pathlib import Path
 from typing import Any
 
 import ivl_shards
 from ivl_shards import Generator, Made, UserError
 from ivl_shards.generation.stream import Stream
+from ivl_shards.remote import Location
 from shapes_gen.coloured import COLOURED, ColouredRecipe
 from shapes_gen.toy import TOY, ToyRecipe
 
 __all__ = ["COLOURED", "TOY", "ColouredRecipe", "ToyRecipe", "generate", "stream"]
 
 
-def generate(recipe: ColouredRecipe | ToyRecipe, out: Path | str, **options: Any) -> Made:
+def generate(recipe: ColouredRecipe | ToyRecipe, out: Location | str, **options: Any) -> Made:
     """Generate a dataset; for the options (workers, dask, …) see `ivl_shards.generate`."""
     return ivl_shards.generate(_generator(recipe), recipe, out, **options)
 

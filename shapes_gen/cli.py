@@ -5,7 +5,6 @@ shapes-gen coloured --counts 3-10 --n 200 test.h5
 shapes-gen toy --lines 1-10,15,20 --n 200 toy-test.h5
 """
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -18,6 +17,7 @@ from ivl_shards.options import (
     total_samples,
     version_option,
 )
+from ivl_shards.remote import Location
 from shapes_gen.coloured import COLOURED, ColouredRecipe
 from shapes_gen.toy import TOY, ToyRecipe
 
@@ -34,7 +34,7 @@ def cli() -> None:
 @generator_options("counts", default="3-10")
 @knob_options(ColouredRecipe)
 def coloured(
-    out: Path,
+    out: Location,
     counts: tuple[int, ...],
     n: int | None,
     total: int | None,
@@ -54,7 +54,7 @@ def coloured(
 @generator_options("lines", default="1-10,15,20")
 @knob_options(ToyRecipe)
 def toy(
-    out: Path,
+    out: Location,
     counts: tuple[int, ...],
     n: int | None,
     total: int | None,

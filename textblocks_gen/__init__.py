@@ -8,13 +8,13 @@ for sample in stream(TextRecipe(counts=(3,), total=10)):
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import ivl_shards
 from ivl_shards import Generator, Made, Sample
 from ivl_shards.generation.randomness import Draws
 from ivl_shards.generation.stream import Stream
+from ivl_shards.remote import Location
 from textblocks_gen.card import NAME, metadata
 from textblocks_gen.fields import schema, size
 from textblocks_gen.recipe import TextRecipe
@@ -49,7 +49,7 @@ TEXT = Generator(
 
 
 def generate(
-    recipe: TextRecipe, out: Path | str, source: Inputs | None = None, **options: Any
+    recipe: TextRecipe, out: Location | str, source: Inputs | None = None, **options: Any
 ) -> Made:
     """Generate a dataset; for the options (workers, dask, …) see `ivl_shards.generate`."""
     source = source or Inputs()

@@ -21,6 +21,7 @@ from ivl_shards.options import (
     total_samples,
     version_option,
 )
+from ivl_shards.remote import Location
 from textblocks_gen import TEXT, Inputs, TextRecipe, complete
 
 _PICTURES = (".png", ".jpg", ".jpeg")
@@ -37,7 +38,7 @@ _PLACE = click.Path(path_type=Path)
 @click.option("--preview", type=_PLACE, help="Also draw a contact sheet, such as sheet.png.")
 @knob_options(TextRecipe)
 def cli(
-    out: Path,
+    out: Location,
     counts: tuple[int, ...],
     n: int | None,
     total: int | None,

@@ -24,7 +24,7 @@ import numpy as np
 from ivl_shards.errors import Damage, Stopped, UserError
 from ivl_shards.format.kinds import kind_of, unpadded_shape
 from ivl_shards.format.pictures import pngs
-from ivl_shards.format.reader import Dataset
+from ivl_shards.format.reader import Dataset, shard_size
 from ivl_shards.format.schema import DIGEST, ENCODED, MEMORY, Array, Field, check_classes
 from ivl_shards.inspect.card import card
 from ivl_shards.inspect.croissant import croissant
@@ -202,8 +202,8 @@ def _group_here(start: int, stop: int) -> "pa.Table":
 def _group_rows(dataset: Dataset) -> int:
     """Return how many rows a row group has, by the size that samples have on average."""
     try:
-        size = dataset.shards[0].stat().st_size / dataset.shard_sizes[0]
-    except OSError:
+        size = shard_size(dataset.shards[0]) / dataset.shard_sizes[0]
+    except UserError:
         return 1  # the reader will say what is wrong
     return max(1, min(_GROUP_ROWS, int(_GROUP_BYTES / max(1, size))))
 

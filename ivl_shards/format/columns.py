@@ -1,6 +1,5 @@
 """Columns: one field of one file, read from its places or, where they are unknown, by HDF5."""
 
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,6 +10,7 @@ from ivl_shards.format.pictures import decode_jpeg
 from ivl_shards.format.places import Place
 from ivl_shards.format.schema import ENCODED, Array, Field
 from ivl_shards.format.structure import damage_named, inflate
+from ivl_shards.remote import Location
 
 
 class Column(Protocol):
@@ -86,18 +86,18 @@ class EncodedColumn:
 class Hdf5Column:
     """Values in any other storage, such as that of a file that was repacked."""
 
-    def __init__(self, dataset: Any, path: Path) -> None:
+    def __init__(self, dataset: Any, path: Location) -> None:
         self._dataset = dataset
         self._path = path
 
     def row(self, i: int) -> Array:
-        with damage_named(self._path):
+        with damage_named(str(self._path)):
             return np.asarray(self._dataset[i])
 
     def copy_rows(self, indices: Array, out: Array, positions: Array) -> None:
         # HDF5 requires rows in increasing order, each once.
         rising, back = np.unique(indices, return_inverse=True)
-        with damage_named(self._path):
+        with damage_named(str(self._path)):
             out[positions] = np.asarray(self._dataset[rising])[back]
 
 

@@ -20,6 +20,7 @@ from ivl_shards.format.schema import DEFLATE, ENCODED, Array, Field, Schema
 from ivl_shards.format.seal import check_bytes
 from ivl_shards.format.structure import damage_named, is_one_sample_a_chunk, open_checked
 from ivl_shards.format.writer import ShardWriter, pack
+from ivl_shards.remote import require_local
 
 Rows = range | Array
 """Rows of a dataset in increasing order."""
@@ -59,7 +60,8 @@ class _Source:
     def __init__(self, path: Path) -> None:
         self.dataset = open_dataset(path)
         self.schema = file_schema(self.dataset)
-        self._shards, self._sizes = self.dataset.shards, self.dataset.shard_sizes
+        self._shards = [require_local(path) for path in self.dataset.shards]
+        self._sizes = self.dataset.shard_sizes
         self._ends = np.cumsum(self._sizes)
 
     def by_shard(self, rows: Rows) -> Iterator[tuple[Path, int, Rows]]:

@@ -184,6 +184,7 @@ def _write_virtual(file: Any, schema: Schema, sources: Sequence[tuple[str, int]]
         dtype = h5py.vlen_dtype("u1") if encoded else field.dtype
         shape = () if encoded else field.shape
         layout = h5py.VirtualLayout((total, *shape), dtype)
+        layout.dcpl.set_obj_track_times(False)  # the same shards give the same bytes
         start = 0
         for name, samples in sources:
             source = h5py.VirtualSource(name, field.name, (samples, *shape), dtype)

@@ -13,7 +13,7 @@ PyTorch DataLoader whether they are forked or spawned. Torch is not required.
 import json
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
@@ -29,6 +29,14 @@ from ivl_shards.format.file_bytes import FileBytes, MappedFile
 from ivl_shards.format.index import stored_tables
 from ivl_shards.format.metadata import stored_metadata, stored_versions
 from ivl_shards.format.places import Place, file_places
+from ivl_shards.format.remote_shard import (
+    RemoteBytes,
+    RemoteHdf5Shard,
+    RemoteShard,
+    fetch,
+    open_remote,
+    rows_at_once,
+)
 from ivl_shards.format.sample import Sample
 from ivl_shards.format.schema import DIGEST, ENCODED, MEMORY, Array, Schema
 from ivl_shards.format.seal import check_regular, has_checksum
@@ -40,6 +48,7 @@ from ivl_shards.format.structure import (
     open_checked,
     stored_entries,
 )
+from ivl_shards.remote import Address, Location, NoSuchFile, RemoteFile, as_location, remote_size
 
 if TYPE_CHECKING:
     from ivl_shards.torch_datasets import InductiveSteps, Samples
@@ -50,6 +59,9 @@ _MAPPED_SHARDS = 512
 _HDF5_SHARDS = 32
 # Shards whose samples are shuffled together.
 _SHUFFLE_SHARDS = 8
+
+_Rows = tuple[int, Array, Array]
+"""The number of a file, rows in it, and their positions in a list of rows of the dataset."""
 
 
 @cache
@@ -119,14 +131,20 @@ class PlacedShard:
 class DatasetFiles:
     """The files of a dataset, each opened on first use, once in each process."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Location) -> None:
         self.path = path
-        file, self.attributes, self.schema = open_checked(path)
-        with file, damage_named(path):
+        if isinstance(path, Address):
+            stream = RemoteFile(path)
+            file, self.attributes, self.schema = open_remote(stream)
+            self._size = stream.size
+        else:
+            file, self.attributes, self.schema = open_checked(path)
+            self._size = path.stat().st_size
+        with file, damage_named(str(path)):
             stored_metadata(self.attributes)
             stored_versions(self.attributes)
             self.entries = stored_entries(self.attributes)
-            self._tables = stored_tables(self.attributes, self.schema, path.stat().st_size)
+            self._tables = stored_tables(self.attributes, self.schema, self._size)
         self._present = not self.entries
         if not self.entries:
             self.entries = [ShardEntry(path.name, self.attributes["samples"])]
@@ -138,7 +156,7 @@ class DatasetFiles:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_open": OrderedDict(), "_index": None, "_process": -1}
 
-    def shard_path(self, k: int) -> Path:
+    def shard_path(self, k: int) -> Location:
         """Return the path of file k."""
         return self.path.parent / self.entries[k].file
 
@@ -173,6 +191,10 @@ class DatasetFiles:
         if not self._tables or not entry.sha256:
             return None
         path = self.shard_path(k)
+        if isinstance(self.path, Address) and isinstance(path, Address):
+            index = RemoteBytes(self.path, self._size)
+            return RemoteShard(index, path, entry, self.schema, self._tables, k, self.first(k))
+        assert isinstance(path, Path) and isinstance(self.path, Path)
         shard_size(path)
         mapped = MappedFile(path)
         if mapped.size != entry.length or not has_checksum(mapped, entry.sha256):
@@ -185,11 +207,11 @@ class DatasetFiles:
         }
         return PlacedShard(mapped, str(path), self.schema, places, entry.samples)
 
-    def checked_shard(self, k: int) -> Hdf5Shard:
+    def checked_shard(self, k: int) -> Hdf5Shard | RemoteHdf5Shard:
         """Open file k as HDF5 and check that it belongs to the dataset."""
         path, samples = self.shard_path(k), self.entries[k].samples
         shard_size(path)
-        shard = Hdf5Shard(path)
+        shard = RemoteHdf5Shard(path) if isinstance(path, Address) else Hdf5Shard(path)
         same_recipe = shard.attributes["recipe"] == self.attributes["recipe"]
         if not same_recipe or "shards" in shard.attributes:
             raise Damage(f"{path}: belongs to another dataset than {self.path}")
@@ -223,18 +245,47 @@ class DatasetFiles:
         """Return all fields of a row as stored."""
         k, i = self.locate(row)
         shard = self.shard(k)
+        self._fetch([f.name for f in self.schema], [(k, np.array([i]), np.array([0]))])
         return {field.name: shard[field.name].row(i) for field in self.schema}
 
     def gather(self, names: Sequence[str], rows: range | Array) -> dict[str, Array]:
         """Return fields of many rows, in their order."""
         out = {name: empty_rows(self.schema[name], len(rows)) for name in names}
-        for k, inside, positions in self._by_file(rows):
+        for k, inside, positions in self._fetched(names, self._by_file(rows)):
             shard = self.shard(k)
             for name in names:
                 shard[name].copy_rows(inside, out[name], positions)
         return out
 
-    def _by_file(self, rows: range | Array) -> Iterator[tuple[int, Array, Array]]:
+    def _fetched(self, names: Sequence[str], files: Iterable[_Rows]) -> Iterable[_Rows]:
+        """Yield the rows of each file; those of a remote dataset are fetched many at a time, so
+        that their requests run together."""
+        if not isinstance(self.path, Address):
+            yield from files
+            return
+        most = rows_at_once(self.schema, names)
+        some: list[_Rows] = []
+        for k, rows, positions in files:
+            for start in range(0, len(rows), most):
+                piece = rows[start : start + most], positions[start : start + most]
+                if some and sum(len(each[1]) for each in some) + len(piece[0]) > most:
+                    self._fetch(names, some)
+                    yield from some
+                    some = []
+                some.append((k, *piece))
+        self._fetch(names, some)
+        yield from some
+
+    def _fetch(self, names: Sequence[str], files: Sequence[_Rows]) -> None:
+        shards = [(self.shard(k), rows) for k, rows, _ in files]
+        remote = [(shard, rows) for shard, rows in shards if isinstance(shard, RemoteShard)]
+        fetch([shard.place_ranges(names, rows) for shard, rows in remote])
+        try:
+            fetch([shard.value_ranges(names, rows) for shard, rows in remote])
+        except NoSuchFile as error:
+            raise _missing(error.address) from None
+
+    def _by_file(self, rows: range | Array) -> Iterator[_Rows]:
         """Yield for each file that has some of the rows: its number, the rows in it, and their
         positions in the list."""
         if isinstance(rows, range) and rows.step == 1:  # without an array of all of them
@@ -254,13 +305,22 @@ class DatasetFiles:
                 yield k, numbers[positions] - self.first(k), positions
 
 
-def shard_size(path: Path) -> int:
+def shard_size(path: Location) -> int:
     """Return the size of a shard in bytes; raise if it is missing or not a regular file."""
+    if isinstance(path, Address):
+        size = remote_size(path)
+        if size is None:
+            raise _missing(path)
+        return size
     check_regular(path)
     try:
         return path.stat().st_size
     except OSError:
-        raise Damage(f"{path}: shard is missing: put it back, or make the dataset again") from None
+        raise _missing(path) from None
+
+
+def _missing(path: Location) -> Damage:
+    return Damage(f"{path}: shard is missing: put it back, or make the dataset again")
 
 
 class Dataset(Sequence[Sample]):
@@ -272,8 +332,8 @@ class Dataset(Sequence[Sample]):
         self._rows = rows
 
     @property
-    def path(self) -> Path:
-        """The path that it was opened with."""
+    def path(self) -> Location:
+        """The path or the address that it was opened with."""
         return self._files.path
 
     @property
@@ -293,7 +353,7 @@ class Dataset(Sequence[Sample]):
         return self._files.schema
 
     @property
-    def shards(self) -> list[Path]:
+    def shards(self) -> list[Location]:
         """The files that hold the samples."""
         return [self._files.shard_path(k) for k in range(len(self._files.entries))]
 
@@ -492,9 +552,12 @@ class PaddedRows(Sequence[dict[str, Array]]):
         ]
 
 
-def open_dataset(path: Path | str) -> Dataset:
-    """Open a dataset by its path: a single file, an index, or one of several shards."""
-    files = DatasetFiles(Path(path))
+def open_dataset(path: Location | str) -> Dataset:
+    """Open a dataset: a single file, an index, or one of several shards.
+
+    Instead of a path, it may have an address such as https://…, s3://… or hf://….
+    """
+    files = DatasetFiles(as_location(path))
     return Dataset(files, range(int(files.ends[-1])))
 
 

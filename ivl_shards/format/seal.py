@@ -26,6 +26,7 @@ FORMAT = "ivl-shards"
 VERSION = (1, 2)
 SEAL_BYTES = 512
 _PIECE = 1 << 20
+_NO_SEAL = f"{{}}: an HDF5 file, but without the seal of a finished {FORMAT} file"
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,13 @@ def read_seal(path: Path) -> Seal:
     except OSError as error:
         limit = limit_reached(error, f"{path}: ")
         raise limit or UserError(f"{path}: cannot be read: {error.strerror}") from None
+    if not head.startswith(FORMAT.encode()) and h5py.is_hdf5(path):
+        raise Foreign(_NO_SEAL.format(path))
+    return parse_seal(path, head, length)
+
+
+def parse_seal(path: Path | str, head: bytes, length: int) -> Seal:
+    """Return the seal at the beginning of a file of this length, after checking it."""
     seal = _parse(path, head)
     if (seal.major, 0) > (VERSION[0], 0):
         raise Damage(
@@ -111,23 +119,19 @@ def check_bytes(path: Path) -> None:
             raise Damage(f"{path}: damaged: its bytes do not match their SHA-256 {seal.sha256}")
 
 
-def _parse(path: Path, head: bytes) -> Seal:
+def _parse(path: Path | str, head: bytes) -> Seal:
     lines = head.decode("ascii", "replace").split("\n")
     name, _, version = lines[0].partition(" ")
     if name != FORMAT:
-        if not _looks_like_hdf5(path, head):
+        if not head.startswith(b"\x89HDF"):
             raise Foreign(f"{path}: not an HDF5 file of the {FORMAT} format")
-        raise Foreign(f"{path}: an HDF5 file, but without the seal of a finished {FORMAT} file")
+        raise Foreign(_NO_SEAL.format(path))
     try:
         major, minor = (int(part) for part in version.split("."))
         length, sha256 = int(lines[1].removeprefix("bytes ")), lines[2].removeprefix("sha256 ")
     except (ValueError, IndexError):
         raise Damage(f"{path}: damaged: the seal (bytes 0 to 511) cannot be read") from None
     return Seal(major, minor, length, sha256)
-
-
-def _looks_like_hdf5(path: Path, head: bytes) -> bool:
-    return head.startswith(b"\x89HDF") or bool(h5py.is_hdf5(path))
 
 
 def _sha256(file: io.FileIO) -> str:

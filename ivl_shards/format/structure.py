@@ -7,11 +7,13 @@ a file, and a violation of the format (docs/FORMAT.md) is reported in one line.
 
 import json
 import math
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from io import RawIOBase
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import h5py
 import numpy as np
@@ -93,13 +95,15 @@ def open_checked(path: Path) -> tuple[Any, Attributes, Schema]:
     with damage_named(path), bounded():
         file = h5py.File(path, "r")
         try:
-            return file, *_check_file(path, file)
+            with path.open("rb") as stream:
+                return file, *check_file(stream, file)
         except BaseException:
             file.close()
             raise
 
 
-def _check_file(path: Path, file: Any) -> tuple[Attributes, Schema]:
+def check_file(stream: IO[bytes] | RawIOBase, file: Any) -> tuple[Attributes, Schema]:
+    """Check an open `h5py.File`, whose bytes are also open as a stream."""
     attributes = read_file_attributes(file)
     shards = stored_shards(attributes)
     datasets = _linked_datasets(file)
@@ -110,12 +114,12 @@ def _check_file(path: Path, file: Any) -> tuple[Attributes, Schema]:
     schema = Schema(attributes["memory"], attributes["sequence"], fields)
     check_schema(schema)
     if not shards:
-        _check_sizes(path, datasets, attributes)
+        _check_sizes(stream, datasets, attributes)
     return attributes, schema
 
 
 @contextmanager
-def damage_named(path: Path) -> Iterator[None]:
+def damage_named(path: Path | str) -> Iterator[None]:
     """Turn errors of HDF5 and of checks into errors that name the file."""
     try:
         yield
@@ -432,9 +436,11 @@ def _demand_kind(schema: Schema, name: str, kinds: str, shape: tuple[int, ...]) 
     _demand(right and field.shape == shape, f"'{name}' has the wrong type or shape")
 
 
-def _check_sizes(path: Path, datasets: dict[str, Any], attributes: Attributes) -> None:
+def _check_sizes(
+    stream: IO[bytes] | RawIOBase, datasets: dict[str, Any], attributes: Attributes
+) -> None:
     """Raise if the file is too small for the samples and arrays that it declares."""
-    length = path.stat().st_size
+    length = stream.seek(0, os.SEEK_END)
     _demand(
         attributes["samples"] * LEAST_BYTES <= length,
         f"{attributes['samples']:,} samples do not fit into {length:,} bytes",
@@ -445,10 +451,10 @@ def _check_sizes(path: Path, datasets: dict[str, Any], attributes: Attributes) -
             end = (place or 0) + dataset.size * dataset.dtype.itemsize
             _demand(place is None or end <= length, f"'{name}' reaches beyond the end of the file")
         else:
-            _check_chunks(path, name, dataset)
+            _check_chunks(stream, name, dataset)
 
 
-def _check_chunks(path: Path, name: str, dataset: Any) -> None:
+def _check_chunks(stream: IO[bytes] | RawIOBase, name: str, dataset: Any) -> None:
     """Raise if a chunk would unpack to more than a sample may take: HDF5 has no limit itself."""
     unpacked = math.prod(dataset.chunks) * dataset.dtype.itemsize
     _demand(unpacked <= MAX_SAMPLE_BYTES, f"chunks of '{name}' take {unpacked:,} bytes")
@@ -461,11 +467,10 @@ def _check_chunks(path: Path, name: str, dataset: Any) -> None:
             suspects.append((chunk.byte_offset, chunk.size))
 
     dataset.id.chunk_iter(note)
-    with path.open("rb") as file:
-        for offset, size in suspects:
-            file.seek(offset)
-            fits = inflate(file.read(size), unpacked) is not None
-            _demand(fits, f"a chunk of '{name}' unpacks to more than its {unpacked:,} bytes")
+    for offset, size in suspects:
+        stream.seek(offset)
+        fits = inflate(stream.read(size), unpacked) is not None
+        _demand(fits, f"a chunk of '{name}' unpacks to more than its {unpacked:,} bytes")
 
 
 def is_one_sample_a_chunk(dataset: Any) -> bool:

@@ -1,13 +1,13 @@
 """Cost: what a long run takes, measured on its first shard, and whether the disk can hold it."""
 
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from ivl_shards.errors import UserError
 from ivl_shards.generation.shard import Job
+from ivl_shards.generation.stores import store_of
+from ivl_shards.remote import Location
 
 # Of the free disk, a run may plan to use this much: other programs write as well.
 _USABLE = 0.98
@@ -19,8 +19,8 @@ class Cost:
 
     samples: int
     bytes: int
-    free: int
-    """Free bytes on the disk."""
+    free: int | None
+    """Free bytes on the disk; None for a remote dataset."""
     seconds: float | None
     """None: on a cluster, whose number of workers may change."""
 
@@ -35,10 +35,8 @@ class Cost:
             long = self.seconds >= 5400
             unit = "hours" if long else "minutes"
             hours = f"{self.seconds / (3600 if long else 60):.1f} {unit} and "
-        return (
-            f"{self.samples:,} samples to go: about {hours}{_size(self.bytes)}; "
-            f"the disk has {_size(self.free)} free"
-        )
+        disk = "" if self.free is None else f"; the disk has {_size(self.free)} free"
+        return f"{self.samples:,} samples to go: about {hours}{_size(self.bytes)}{disk}"
 
 
 def _size(count: int) -> str:
@@ -50,7 +48,7 @@ class CostCheck:
     """Measures the first shard of a run, announces the cost of the rest, and stops if it is more
     than the disk can hold."""
 
-    out: Path
+    out: Location
     samples: int
     """Samples to generate in this run."""
     workers: int | None
@@ -70,14 +68,15 @@ class CostCheck:
 
     def _check(self, job: Job, seconds: float) -> None:
         left = self.samples - job.samples
-        if left <= 0 or not job.path.exists():
+        store = store_of(self.out)
+        if left <= 0 or not store.exists(job.path):
             return
-        size = int(job.path.stat().st_size / job.samples * left)
-        free = shutil.disk_usage(self.out.parent).free
+        size = int(store.size(job.path) / job.samples * left)
+        free = store.free(self.out)
         # When the first of several workers is done, the others nearly are.
         rounds = None if self.workers is None else left / (job.samples * self.workers)
         cost = Cost(left, size, free, None if rounds is None else rounds * seconds)
-        if size > _USABLE * free and not self.force:
+        if free is not None and size > _USABLE * free and not self.force:
             raise UserError(
                 f"{self.out}: {cost}: finished shards are kept; give a place on a larger disk, or "
                 "--force to continue all the same"

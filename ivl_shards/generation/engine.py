@@ -2,7 +2,6 @@
 
 import contextlib
 import multiprocessing
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -13,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from ivl_shards.disk import drop_temporary, explained, remove_lock, sync_folder, try_lock
+from ivl_shards.disk import explained, sync_folder
 from ivl_shards.errors import Damage, Foreign, Stopped, UserError
 from ivl_shards.format.index import write_index
-from ivl_shards.format.structure import read_attributes, stored_shards
+from ivl_shards.format.structure import stored_shards
 from ivl_shards.format.writer import ShardWriter, shard_writer
 from ivl_shards.generation.content import Content, Generated
 from ivl_shards.generation.cost import Cost, CostCheck
@@ -24,28 +23,28 @@ from ivl_shards.generation.dask_cluster import Runner, connect_cluster
 from ivl_shards.generation.generator import Generator
 from ivl_shards.generation.layout import (
     Layout,
-    check_target,
     plan_layout,
     shard_folder,
-    shards_in,
+    shards_among,
     stored_layout,
 )
 from ivl_shards.generation.recipe import Recipe, require
 from ivl_shards.generation.shard import Job, has, is_done, make_shard
+from ivl_shards.generation.stores import store_of
 from ivl_shards.interrupt import Interrupt, interrupt_held
 from ivl_shards.processes import MOST_WORKERS, available_cores, start_worker
+from ivl_shards.remote import Location, as_location
 
 Report = Callable[[int], None]
 
 _POLL = 0.1  # seconds between checks for Ctrl-C while workers are busy
-_LOCK = "run.lock"
 
 
 @dataclass(frozen=True)
 class Made:
     """Result of a call of `generate`."""
 
-    path: Path
+    path: Location
     samples: int
     """Number of samples in the dataset."""
     rendered: int
@@ -58,7 +57,7 @@ class WriteOptions(TypedDict, total=False):
     workers: int | None
     """Number of processes; all cores by default. With 1 everything runs in this process."""
     dask: str | None
-    """Address of a Dask scheduler whose workers share this file system."""
+    """Address of a Dask scheduler. Its workers share this file system, unless `out` is remote."""
     shard_size: int | None
     """Samples per file; by default one file up to 20,000 samples, shards of 5,000 beyond."""
     overwrite: bool
@@ -74,7 +73,7 @@ class WriteOptions(TypedDict, total=False):
 def generate(
     generator: Generator,
     recipe: Recipe,
-    out: Path | str,
+    out: Location | str,
     *,
     source: Any = None,
     **options: Unpack[WriteOptions],
@@ -94,7 +93,7 @@ def generate(
 
 def write_dataset(
     content: Content,
-    out: Path | str,
+    out: Location | str,
     *,
     workers: int | None = None,
     dask: str | None = None,
@@ -110,10 +109,12 @@ def write_dataset(
     An existing dataset of the same content is complete, in however many files, unless
     `exact_layout` asks for files of this very size.
     """
-    out = Path(out).absolute()
+    out = as_location(out)
+    out = out.absolute() if isinstance(out, Path) else out
+    store = store_of(out)
     workers = available_cores() if workers is None else workers
     require(workers >= 1, f"{workers} workers: ask for at least 1")
-    check_target(out)
+    store.check_target(out)
     total = content.total
     layout = plan_layout(out, total, shard_size, content.attributes)
     existing = _existing(content, out, overwrite)
@@ -125,21 +126,21 @@ def write_dataset(
         )
         existing = None
     if existing is not None:
-        if existing.one_file or all(is_done(job) for job in _jobs(content, existing)):
+        if existing.one_file or not _unfinished(_jobs(content, existing), existing):
             _tidy(content, existing, overwrite)
             report(total)
             return Made(out, total, 0)
         if existing.folder == layout.folder:  # missing shards are added to the existing ones
             layout = existing
-    with _work_folder(layout.folder):
+    with store.work_folder(layout.folder) as work:
         _refuse_others(content, layout, overwrite)
         jobs = _jobs(content, layout)
-        todo = [job for job in jobs if not is_done(job)]
+        todo = _unfinished(jobs, layout)
         rendered = sum(job.samples for job in todo)
         report(total - rendered)
         with _runner(workers if len(todo) > 1 else 1, dask, content) as runner:
             check = CostCheck(out, rendered, workers if dask is None else None, force, announce)
-            _finish(layout, jobs, check.watch(_results(runner, todo)), report)
+            _finish(layout, work, jobs, check.watch(_results(runner, todo)), report)
         _drop_strays(content, layout, overwrite)
     return Made(out, total, rendered)
 
@@ -151,15 +152,22 @@ def _jobs(content: Content, layout: Layout) -> list[Job]:
     ]
 
 
+def _unfinished(jobs: list[Job], layout: Layout) -> list[Job]:
+    """Return the jobs whose file does not exist yet or is not complete."""
+    present = set(store_of(layout.folder).files(layout.folder))
+    return [job for job in jobs if job.path not in present or not is_done(job)]
+
+
 # --- existing files ----------------------------------------------------------------------
 
 
-def _existing(content: Content, out: Path, overwrite: bool) -> Layout | None:
+def _existing(content: Content, out: Location, overwrite: bool) -> Layout | None:
     """Return the layout of an existing dataset of this content; None to start from scratch."""
-    if not out.exists():
+    store = store_of(out)
+    if not store.exists(out):
         return None
     try:
-        found = read_attributes(out)
+        found = store.attributes(out)
         same = has(found, {**content.attributes, "samples": content.total})
         if same and "shards" in found:
             return stored_layout(out, content.total, stored_shards(found))
@@ -178,9 +186,9 @@ def _existing(content: Content, out: Path, overwrite: bool) -> Layout | None:
     )
 
 
-def _is_ours(path: Path, content: Content) -> bool:
+def _is_ours(path: Location, content: Content) -> bool:
     try:
-        return has(read_attributes(path), content.attributes)
+        return has(store_of(path).attributes(path), content.attributes)
     except Foreign as error:
         raise UserError(f"{error}; it is in the way: move or remove it") from None
     except Damage:
@@ -189,8 +197,9 @@ def _is_ours(path: Path, content: Content) -> bool:
 
 def _refuse_others(content: Content, layout: Layout, overwrite: bool) -> None:
     """Raise if files of other programs are in the way, or shards of another unfinished dataset."""
-    for path in shards_in(layout.folder, layout.out):
-        if not (_is_ours(path, content) or overwrite or layout.out.exists()):
+    store = store_of(layout.out)
+    for path in shards_among(store.files(layout.folder), layout.out):
+        if not (_is_ours(path, content) or overwrite or store.exists(layout.out)):
             raise UserError(
                 f"{path}: a shard of another dataset is in the way: choose another name for "
                 f"{layout.out.name}, or --overwrite it"
@@ -202,15 +211,15 @@ def _drop_strays(content: Content, layout: Layout, overwrite: bool) -> None:
 
     With `overwrite`, also the shards of the dataset that it replaced.
     """
-    drop_temporary(layout.folder, in_use=True)
+    store = store_of(layout.out)
+    store.drop_leftovers(layout.folder)
     for path in _strays(layout):
         if _is_ours(path, content) or overwrite:
-            with contextlib.suppress(OSError):
-                path.unlink()
+            store.remove(path)
 
 
-def _strays(layout: Layout) -> list[Path]:
-    found = shards_in(shard_folder(layout.out), layout.out)
+def _strays(layout: Layout) -> list[Location]:
+    found = shards_among(store_of(layout.out).files(shard_folder(layout.out)), layout.out)
     if layout.one_file:
         return found
     wanted = set(layout.shards)
@@ -220,48 +229,12 @@ def _strays(layout: Layout) -> list[Path]:
 def _tidy(content: Content, layout: Layout, overwrite: bool) -> None:
     """Remove what is left of a run that was killed just after it completed the dataset."""
     if _strays(layout):
-        with contextlib.suppress(UserError), _work_folder(shard_folder(layout.out)):
+        folder = shard_folder(layout.out)
+        with contextlib.suppress(UserError), store_of(folder).work_folder(folder):
             _drop_strays(content, layout, overwrite)
 
 
 # --- running -----------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def _work_folder(folder: Path) -> Iterator[None]:
-    """Create the folder for shards, and lock it for the duration of the run."""
-    lock = folder / _LOCK
-    fd = _hold(lock)
-    try:
-        drop_temporary(folder)
-        yield
-    finally:
-        drop_temporary(folder)
-        remove_lock(lock, fd)
-        with contextlib.suppress(OSError):
-            folder.rmdir()  # only if it is empty
-
-
-def _hold(lock: Path) -> int:
-    """Lock a file to keep other runs out; return its descriptor. A kill releases the lock."""
-    while True:
-        try:
-            lock.parent.mkdir(exist_ok=True)
-        except OSError as error:
-            raise explained(lock.parent, error) from None
-        try:
-            fd = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
-        except FileNotFoundError:
-            continue  # a run that has just ended removed the folder
-        except OSError as error:
-            raise explained(lock, error) from None
-        # On a file system without locks, the user must not start two runs at once.
-        if not try_lock(fd):
-            os.close(fd)
-            raise UserError(f"{lock.parent}: another run is writing there: wait for it")
-        if os.fstat(fd).st_nlink:
-            return fd
-        os.close(fd)  # a run that has just ended removed it
 
 
 @contextlib.contextmanager
@@ -332,26 +305,44 @@ def _run_in_pool(
         ) from None
 
 
-def _finish(layout: Layout, jobs: list[Job], results: Iterator[Job], report: Report) -> None:
+def _finish(
+    layout: Layout, work: Path, jobs: list[Job], results: Iterator[Job], report: Report
+) -> None:
     """Wait for the jobs, then create the dataset under its final name in one step."""
     done = _counted(results, report)
-    out, first = layout.out, jobs[0]
-    schema = first.content.schema
-    if not layout.one_file:
-        for _ in done:
-            pass
-        write_index(out, layout.folder, schema, first.all_attributes, layout.listed)
-    elif len(jobs) > 1:
-        with shard_writer(out, schema, layout.total, first.all_attributes, layout.folder) as writer:
+    store, attributes, schema = store_of(layout.out), jobs[0].all_attributes, jobs[0].content.schema
+    if layout.one_file and len(jobs) > 1:
+        with (
+            store.new_file(layout.out) as out,
+            shard_writer(out, schema, layout.total, attributes, work) as writer,
+        ):
             _merge(writer, jobs, done)
-    else:
-        for _ in done:
-            pass
-        try:
-            first.path.replace(out)
-            sync_folder(out.parent)
-        except OSError as error:
-            raise explained(out, error) from None
+        return
+    for _ in done:
+        pass
+    with store.new_file(layout.out) as out:
+        if layout.one_file:
+            with store.local_copy(jobs[0].path) as part:
+                _rename(part, out)
+        else:
+            (out.parent / layout.folder.name).mkdir(exist_ok=True)  # for groups of shards
+            index = layout.out.parent
+            write_index(
+                out,
+                work,
+                schema,
+                attributes,
+                layout.listed,
+                lambda name: store.summary(index / name, schema),
+            )
+
+
+def _rename(path: Path, out: Path) -> None:
+    try:
+        path.replace(out)
+        sync_folder(out.parent)
+    except OSError as error:
+        raise explained(out, error) from None
 
 
 def _counted(results: Iterator[Job], report: Report) -> Iterator[Job]:
@@ -372,6 +363,11 @@ def _merge(writer: ShardWriter, jobs: list[Job], results: Iterator[Job]) -> None
     for job in results:
         done.add(job.path)
         while waiting and waiting[0].path in done:
-            writer.append_shard(waiting.popleft().path)
+            _append(writer, waiting.popleft())
     for job in waiting:
-        writer.append_shard(job.path)
+        _append(writer, job)
+
+
+def _append(writer: ShardWriter, job: Job) -> None:
+    with store_of(job.path).local_copy(job.path) as path:
+        writer.append_shard(path)

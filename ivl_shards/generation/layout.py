@@ -2,15 +2,13 @@
 
 import hashlib
 import json
-import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from ivl_shards.errors import UserError
 from ivl_shards.generation.recipe import require
+from ivl_shards.remote import Location
 
 # Most samples in a single file; the paper's training sets fit.
 ONE_FILE = 20_000
@@ -27,11 +25,11 @@ _LISTED = re.compile(r"[^/\\]+/(?P<prefix>[^/\\]+)-0+-of-\d{5,}\.h5")
 class Layout:
     """The files of the dataset `out`."""
 
-    out: Path
+    out: Location
     total: int
     shard_size: int
     one_file: bool
-    folder: Path
+    folder: Location
     """Folder of the shards, beside the index, or of the parts of a single file."""
     prefix: str
     """Prefix of the names of the shards."""
@@ -43,7 +41,7 @@ class Layout:
         return [(start, min(start + self.shard_size, self.total)) for start in starts]
 
     @property
-    def shards(self) -> list[Path]:
+    def shards(self) -> list[Location]:
         """The file of each range."""
         many = len(self.ranges)
         return [self.folder / f"{self.prefix}-{k:05d}-of-{many:05d}.h5" for k in range(many)]
@@ -56,24 +54,24 @@ class Layout:
             for path, (start, stop) in zip(self.shards, self.ranges, strict=True)
         ]
 
-    def is_group(self, path: Path) -> bool:
-        """Return whether a file is a group of its shards, which the index of many shards has."""
-        return path.suffix == ".group" and path.name.startswith(f"{self.prefix}-")
-
     def has_sizes_of(self, other: "Layout") -> bool:
         """Return whether the files hold as many samples each as those of another layout."""
         if self.one_file or other.one_file:
             return self.one_file == other.one_file
         return self.ranges == other.ranges
 
+    def is_group(self, path: Location) -> bool:
+        """Return whether a file is a group of its shards, which the index of many shards has."""
+        return path.suffix == ".group" and path.name.startswith(f"{self.prefix}-")
 
-def shard_folder(out: Path) -> Path:
+
+def shard_folder(out: Location) -> Location:
     """Return the folder for the shards of a dataset."""
     return out.with_name(f"{out.name}.shards")
 
 
 def plan_layout(
-    out: Path, total: int, shard_size: int | None, attributes: Mapping[str, Any]
+    out: Location, total: int, shard_size: int | None, attributes: Mapping[str, Any]
 ) -> Layout:
     """Choose the layout of a dataset.
 
@@ -89,7 +87,7 @@ def plan_layout(
     return Layout(out, total, size, one_file, shard_folder(out), f"{out.stem}-{fingerprint}")
 
 
-def stored_layout(out: Path, total: int, listed: list[tuple[str, int]]) -> Layout | None:
+def stored_layout(out: Location, total: int, listed: list[tuple[str, int]]) -> Layout | None:
     """Return the layout of an existing index; None if its shards lie in another folder.
 
     Older versions put the shards of `a.h5` and of `a.hdf5` into one folder,
@@ -106,16 +104,7 @@ def stored_layout(out: Path, total: int, listed: list[tuple[str, int]]) -> Layou
     return None
 
 
-def shards_in(folder: Path, out: Path) -> list[Path]:
-    """Return the files in a folder with names of shards, or groups of shards, of `out`."""
+def shards_among(files: Iterable[Location], out: Location) -> list[Location]:
+    """Return the files with names of shards, or groups of shards, of `out`."""
     named = re.compile(re.escape(out.stem) + r"-[0-9a-f]{8}-\d{5,}-of-\d{5,}\.(h5|group)")
-    return sorted(path for path in folder.glob("*") if named.fullmatch(path.name))
-
-
-def check_target(out: Path) -> None:
-    """Raise unless a dataset can be written to a path."""
-    require(out.suffix in (".h5", ".hdf5"), f"{out}: the name of a dataset must end in .h5")
-    require(out.parent.is_dir(), f"{out.parent}: no such folder: make it first")
-    require(not out.is_dir(), f"{out}: is a folder: give the name of a file")
-    if not os.access(out.parent, os.W_OK | os.X_OK):
-        raise UserError(f"{out.parent}: not writable: choose another folder")
+    return [path for path in files if named.fullmatch(path.name)]

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
 
 from ivl_shards.errors import UserError
-from ivl_shards.format.structure import read_attributes
 from ivl_shards.format.writer import shard_writer
 from ivl_shards.generation.content import Content
+from ivl_shards.generation.stores import store_of
+from ivl_shards.remote import Location
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Job:
     """What the rows contain; not necessarily all of the dataset."""
     start: int
     stop: int
-    path: Path
+    path: Location
 
     @property
     def samples(self) -> int:
@@ -47,12 +47,15 @@ def make_shard(job: Job, before: Callable[[], None] = lambda: None) -> Job:
 
     `before` is called before each sample, or every few, and may raise to end the work.
     """
-    content = job.content
-    with (
-        _one_thread(),
-        shard_writer(job.path, content.schema, job.samples, job.all_attributes) as writer,
-    ):
-        content.write(writer, job.start, job.stop, before)
+    content, store = job.content, store_of(job.path)
+    schema = content.schema
+    with store.new_file(job.path) as path:
+        with (
+            _one_thread(),
+            shard_writer(path, schema, job.samples, job.all_attributes) as writer,
+        ):
+            content.write(writer, job.start, job.stop, before)
+        store.publish_summary(path, job.path, schema)
     return job
 
 
@@ -77,7 +80,7 @@ def _one_thread() -> Iterator[None]:
 def is_done(job: Job) -> bool:
     """Return whether the job's file exists, is complete, and is what the job would write."""
     try:
-        found = read_attributes(job.path)
+        found = store_of(job.path).attributes(job.path)
     except UserError:
         return False
     return has(found, {**job.attributes, "samples": job.samples})

@@ -35,6 +35,7 @@ from ivl_shards.inspect.publication import (
     split_name,
 )
 from ivl_shards.inspect.statistics import Spread, count_classes, count_noun, count_samples, spreads
+from ivl_shards.remote import require_local
 
 _MEMORY = {
     "steps": (
@@ -92,7 +93,8 @@ def _head(dataset: Dataset, metadata: Metadata, packing: Packing) -> str:
     attributes = dataset.attributes
     split = split_name(dataset)
     # Hugging Face's loader refuses virtual datasets, so the shards are listed.
-    shards = [path.relative_to(dataset.path.parent).as_posix() for path in dataset.shards]
+    folder = require_local(dataset.path).parent
+    shards = [require_local(path).relative_to(folder).as_posix() for path in dataset.shards]
     paths = f"data/{split}-*" if packing == PARQUET else shards
     head = {
         "pretty_name": metadata.title or attributes["task"],

@@ -4,7 +4,7 @@ from typing import Any
 
 from ivl_shards.errors import printable
 from ivl_shards.format.metadata import stored_sources
-from ivl_shards.format.reader import Dataset
+from ivl_shards.format.reader import Dataset, shard_size
 from ivl_shards.format.schema import Field
 from ivl_shards.inspect.statistics import count_noun, count_samples
 
@@ -16,7 +16,7 @@ def describe(dataset: Dataset) -> dict[str, Any]:
         "path": str(dataset.path),
         **attributes,
         "files": len(dataset.shards),
-        "bytes": sum(path.stat().st_size for path in {dataset.path, *dataset.shards}),
+        "bytes": sum(shard_size(path) for path in {dataset.path, *dataset.shards}),
         "samples_by_count": count_samples(dataset),
         "recipe": dataset.recipe,
         "fields": {

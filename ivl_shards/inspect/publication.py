@@ -10,6 +10,7 @@ from typing import Literal
 from ivl_shards.errors import Damage, UserError
 from ivl_shards.format.metadata import Metadata
 from ivl_shards.format.reader import Dataset
+from ivl_shards.remote import require_local
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,12 @@ class File:
 
 def list_files(dataset: Dataset) -> Iterator[File]:
     """Yield the file of the dataset, then its shards; all bytes are read for the checksums."""
-    if dataset.shards != [dataset.path]:
-        yield _file(dataset.path, dataset.path, 0, len(dataset))
+    index = require_local(dataset.path)
+    if dataset.shards != [index]:
+        yield _file(index, index, 0, len(dataset))
     first = 0
     for path, samples in zip(dataset.shards, dataset.shard_sizes, strict=True):
-        yield _file(dataset.path, path, first, samples)
+        yield _file(index, require_local(path), first, samples)
         first += samples
 
 

@@ -21,6 +21,7 @@ from ivl_shards.format.seal import check_bytes
 from ivl_shards.format.structure import check_values, stored_groups
 from ivl_shards.processes import available_cores, start_worker
 from ivl_shards.progress import Report, no_report
+from ivl_shards.remote import require_local
 
 # The dense memory is float16, computed from values that were not rounded.
 _TOLERANCE = 2e-3
@@ -149,7 +150,7 @@ def _check_part(files: DatasetFiles, part: Part) -> Checked:
     """Check a part; the samples of a shard only if its bytes and structure are sound."""
     try:
         if part.whole:
-            path = files.shard_path(part.shard)
+            path = require_local(files.shard_path(part.shard))
             if path.exists():
                 check_bytes(path)
             # Raises if it is missing or belongs to another dataset. HDF5 and the index must also

@@ -15,8 +15,10 @@ from ivl_shards.format.reader import Dataset, open_dataset
 from ivl_shards.format.schema import Array
 from ivl_shards.format.seal import check_bytes
 from ivl_shards.generation.engine import Made, WriteOptions, write_dataset
-from ivl_shards.generation.layout import check_target, shard_folder
+from ivl_shards.generation.layout import shard_folder
 from ivl_shards.generation.recipe import check_split, require
+from ivl_shards.generation.stores import store_of
+from ivl_shards.remote import as_location, require_local
 from ivl_shards.rewrite.compatibility import merged_schema
 from ivl_shards.rewrite.copied import Copied
 from ivl_shards.rewrite.lineage import (
@@ -132,7 +134,7 @@ def plan_take(
     operation = Operation("take", settings, _take_command(settings, split), sentence)
     name = split or dataset.attributes["split"]
     description = derived([dataset], file_schema(dataset), len(chosen), name, operation)
-    return Planned(Copied(description, ((dataset.path.absolute(), chosen),)), path)
+    return Planned(Copied(description, ((require_local(dataset.path).absolute(), chosen),)), path)
 
 
 def _take_command(settings: Mapping[str, Any], split: str | None) -> str:
@@ -259,7 +261,9 @@ def plan_split(
         )
         operation = Operation("split", settings, command, sentence)
         description = derived([dataset], file_schema(dataset), len(rows), name, operation)
-        planned.append(Planned(Copied(description, ((dataset.path.absolute(), rows),)), path))
+        planned.append(
+            Planned(Copied(description, ((require_local(dataset.path).absolute(), rows),)), path)
+        )
     return planned
 
 
@@ -290,7 +294,9 @@ def reshard(source: Path | str, out: Path | str, **options: Unpack[WriteOptions]
 def plan_reshard(source: Path | str, out: Path | str) -> Planned:
     """Check the input of `reshard`, without writing anything."""
     dataset, path = _open_source(source), _checked_out(out, [source])
-    content = Copied(unchanged(dataset), ((dataset.path.absolute(), range(len(dataset))),))
+    content = Copied(
+        unchanged(dataset), ((require_local(dataset.path).absolute(), range(len(dataset))),)
+    )
     checksum = dataset.attributes["content_sha256"]
     return Planned(content, path, exact_layout=True, expected=checksum)
 
@@ -324,7 +330,7 @@ def plan_merge(
     _check_split(split)
     path = _checked_out(out, sources)
     datasets = [_open_source(source) for source in sources]
-    real = [dataset.path.resolve() for dataset in datasets]
+    real = [require_local(dataset.path).resolve() for dataset in datasets]
     for k, each in enumerate(real):
         require(each not in real[:k], f"{sources[k]}: is given twice: its samples would be doubled")
     schema = merged_schema(datasets)
@@ -337,7 +343,9 @@ def plan_merge(
     sentence = f"Merged from {len(datasets)} datasets of {sizes} samples."
     operation = Operation("merge", {}, command, sentence)
     description = derived(datasets, schema, total, name, operation)
-    pieces = tuple((dataset.path.absolute(), range(len(dataset))) for dataset in datasets)
+    pieces = tuple(
+        (require_local(dataset.path).absolute(), range(len(dataset))) for dataset in datasets
+    )
     return Planned(Copied(description, pieces), path)
 
 
@@ -345,10 +353,11 @@ def plan_merge(
 
 
 def _open_source(source: Path | str) -> Dataset:
-    dataset = open_dataset(source)
-    if dataset.shards != [dataset.path]:
-        check_bytes(dataset.path)  # each shard is checked when it is read
-    for path in dataset.shards:
+    path = require_local(as_location(source))
+    dataset = open_dataset(path)
+    if dataset.shards != [path]:
+        check_bytes(path)  # each shard is checked when it is read
+    for path in map(require_local, dataset.shards):
         if not path.exists():
             raise Damage(f"{path}: shard is missing: put it back, or make the dataset again")
     return dataset
@@ -356,8 +365,8 @@ def _open_source(source: Path | str) -> Dataset:
 
 def _checked_out(out: Path | str, sources: Sequence[Path | str]) -> Path:
     """Return the path of a new dataset; raise if writing it would destroy a source."""
-    path = Path(out)
-    check_target(path.absolute())
+    path = require_local(as_location(out))
+    store_of(path).check_target(path.absolute())
     for source in map(Path, sources):
         same = path.exists() and source.exists() and path.samefile(source)
         if same or path.resolve() == source.resolve():

@@ -12,7 +12,7 @@ RUNS := $(DEMO)/runs$(STEPS:%=-%)
 OTHERS := $(filter-out results/models/toy-shapes-inductive.json results/ablations/%, \
   $(wildcard results/*/*.json))
 
-.PHONY: demo test check quick fuzz perf readme pictures clean
+.PHONY: demo test check quick fuzz perf readme pictures docs clean
 
 # Datasets of each kind, the default task trained, and a page that shows all of it. Repeated, it
 # goes on where it was. DOTA and ICDAR join where IVL_DATA has their folders dota and icdar13.
@@ -71,6 +71,11 @@ readme: .venv/installed-bench
 pictures: .venv/installed-bench
 	$(BIN)/python tools/pictures/make.py
 
+# The documentation as a site that works offline: open site/index.html.
+docs: .venv/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "The site: site/index.html"
+
 # torch goes first and pinned: unpinned it brings gigabytes of CUDA.
 .venv/installed-bench: pyproject.toml constraints.txt
 	test -d .venv || $(PYTHON) -m venv .venv
@@ -81,8 +86,14 @@ pictures: .venv/installed-bench
 .venv/installed-dev: pyproject.toml constraints.txt
 	test -d .venv || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet -c constraints.txt torch
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[bench,dask,dev,ocr]'
-	touch $@ .venv/installed-bench
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[bench,dask,dev,docs,ocr]'
+	touch $@ .venv/installed-bench .venv/installed-docs
+
+# The API reference is read from the source, so torch is not needed.
+.venv/installed-docs: pyproject.toml constraints.txt
+	test -d .venv || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[docs]'
+	touch $@
 
 clean:
-	rm -rf $(DEMO) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(DEMO) site build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

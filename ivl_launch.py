@@ -6,6 +6,7 @@ So this module imports only the standard library, and checks the limit first.
 """
 
 import importlib
+import os
 import sys
 
 # Megabytes of address space that a command needs for the smallest job, rounded up.
@@ -67,6 +68,9 @@ def _launch(name: str) -> None:
             file=sys.stderr,
         )
         sys.exit(1)
+    if name == "ivl-shards":
+        # It forks (ivl_shards/guard.py), which is safe only without threads of numpy's BLAS.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     importlib.import_module(module).main()
 
 

@@ -1,4 +1,4 @@
-"""`python -m benchmark`, which is what torchrun can start."""
+"""Run `ivl-bench` as `python -m benchmark`, where scripts are not on the PATH."""
 
 from benchmark.cli import main
 

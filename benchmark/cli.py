@@ -57,7 +57,7 @@ def cli(plugins: tuple[str, ...]) -> None:
 def import_plugin(name: str) -> None:
     """Import a module of the user's, from the current folder too."""
     if "" not in sys.path:
-        sys.path.insert(0, "")  # as with python -m
+        sys.path.append("")  # last: a folder fonts/ of the user's must not hide our own
     try:
         importlib.import_module(name)
     except (ImportError, SyntaxError, ValueError) as error:

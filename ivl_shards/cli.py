@@ -8,6 +8,10 @@ ivl-shards export test.h5 --format webdataset out/
 ivl-shards export test.h5 --format parquet out/
 ivl-shards export test.h5 --format coco out/
 ivl-shards card test.h5
+ivl-shards take test.h5 --where "line_count <= 3" --out short.h5
+ivl-shards split all.h5 --fractions 0.9,0.1 --out train.h5 --out val.h5
+ivl-shards reshard test.h5 --shard-size 1000 --out shards.h5
+ivl-shards merge a.h5 b.h5 --out c.h5
 """
 
 import json
@@ -34,6 +38,7 @@ from ivl_shards.inspect.sheet import write_sheet
 from ivl_shards.inspect.verify import SEVERAL_PROCESSES, problems
 from ivl_shards.options import run, version_option
 from ivl_shards.progress import Report, show_progress
+from ivl_shards.rewrite.commands import COMMANDS as REWRITING
 
 _DATASET = click.argument("dataset", type=click.Path(path_type=Path))
 _MOST_PROBLEMS = 20
@@ -63,7 +68,7 @@ def _publication(creator: str, url: str, date: datetime | None) -> Publication:
 @click.group(epilog="Example: ivl-shards info test.h5")
 @version_option()
 def cli() -> None:
-    """Inspect, verify, preview and convert datasets in the IVL shard format."""
+    """Inspect, verify, preview, convert, select and merge datasets in the IVL shard format."""
 
 
 @cli.command(epilog="Example: ivl-shards info test.h5")
@@ -223,6 +228,10 @@ def card_(
         write_whole(path, text.encode())
         if not quiet:
             click.echo(f"{path}: written")
+
+
+for _command in REWRITING:
+    cli.add_command(_command)
 
 
 def main() -> None:

@@ -63,9 +63,34 @@ def try_lock(fd: int, *, without: bool = True) -> bool:
         return without
 
 
+def remove_lock(lock: Path, fd: int) -> None:
+    """Remove a lock file, and unlock it by closing it.
+
+    It is removed while still locked, so that another run that has opened it notices that it is
+    gone. Windows removes no open file; there it is closed first, and stays if another run has
+    opened it in between.
+    """
+    removed = _remove(lock)
+    os.close(fd)
+    if not removed:
+        _remove(lock)
+
+
+def _remove(path: Path) -> bool:
+    """Remove a file; return whether it is gone."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        return False
+    return True
+
+
 def sync_folder(folder: Path) -> None:
     """Write the names in a folder to disk: until then, a rename may be lost in a power failure."""
-    fd = os.open(folder, os.O_RDONLY)
+    try:
+        fd = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # Windows opens no folders
+        return
     try:
         os.fsync(fd)
     finally:
@@ -116,14 +141,14 @@ def work_folder(out: Path) -> Iterator[Path]:
     temporary = temporary_name(out)
     temporary.mkdir()
     try:
-        fd = os.open(temporary / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+        lock = temporary / _LOCK
+        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
         try:
             try_lock(fd)
             yield temporary
-            (temporary / _LOCK).unlink()
-            temporary.rename(out)
         finally:
-            os.close(fd)
+            remove_lock(lock, fd)
+        temporary.rename(out)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

@@ -54,7 +54,7 @@ def _bounded_memory(more: int) -> Iterator[None]:
     try:
         import resource
 
-        pages = int(Path("/proc/self/statm").read_text().split()[5])
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[5])
     except (ImportError, OSError):
         yield
         return

@@ -108,6 +108,13 @@ def making_options() -> Decorator:
         click.option(
             "--dense-memory", is_flag=True, help="Also store every memory m_0 … m_T as an array."
         ),
+        writing_options(),
+    )
+
+
+def writing_options() -> Decorator:
+    """Return the options of all commands that write datasets; none changes the content."""
+    return _all(
         click.option("--workers", type=int, help="Number of processes; all cores by default."),
         click.option(
             "--dask",
@@ -123,7 +130,7 @@ def making_options() -> Decorator:
         click.option(
             "--overwrite",
             is_flag=True,
-            help="Replace a dataset of another recipe when the new one is complete.",
+            help="Replace another dataset when the new one is complete.",
         ),
         click.option("--force", is_flag=True, help="Continue even if the disk seems too small."),
         click.option("--quiet", is_flag=True, help="Print nothing but errors."),
@@ -156,13 +163,14 @@ def total_samples(counts: tuple[int, ...], n: int | None, total: int | None) -> 
 _WORTH_SECONDS, _WORTH_BYTES = 120.0, 2_000_000_000
 
 
-def _announce(cost: Cost) -> None:
+def announce(cost: Cost) -> None:
+    """Print the cost of a long run."""
     if (cost.seconds or 0) > _WORTH_SECONDS or cost.bytes > _WORTH_BYTES:
         click.echo(str(cost), err=True)
 
 
-def _ignore(cost: Cost) -> None:
-    pass
+def ignore(cost: Cost) -> None:
+    """Print nothing."""
 
 
 def generate_and_report(
@@ -171,8 +179,8 @@ def generate_and_report(
     """Generate a dataset with a progress bar, and print a summary."""
     begun = time.monotonic()
     with show_progress(recipe.total, quiet) as report:
-        announce = _ignore if quiet else _announce
-        made = generate(generator, recipe, out, report=report, announce=announce, **options)
+        tell = ignore if quiet else announce
+        made = generate(generator, recipe, out, report=report, announce=tell, **options)
     if quiet:
         return
     dataset = open_dataset(made.path)

@@ -4,14 +4,18 @@ import logging
 import multiprocessing
 import os
 import signal
+import sys
 import threading
+
+MOST_WORKERS = 61 if sys.platform == "win32" else 10_000
+"""The most processes of a pool: Windows cannot wait for more at once."""
 
 
 def available_cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # not on macOS
+    """Return the number of cores that this process may use, for a worker on each."""
+    if hasattr(os, "sched_getaffinity"):  # not on Windows and macOS
         return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return min(os.cpu_count() or 1, MOST_WORKERS)
 
 
 def start_worker() -> None:

@@ -108,7 +108,11 @@ def recipe_differences(wanted: dict[str, Any], found: dict[str, Any]) -> str:
 
     >>> recipe_differences({"total": 200, "seed": 0}, {"total": 100, "seed": 0, "size": 128})
     'total is 100, not 200'
+    >>> recipe_differences({"total": 200}, {"operation": "take", "total": 200})
+    'it was made by ivl-shards take'
     """
+    if "operation" in found:
+        return f"it was made by ivl-shards {found['operation']}"
     missing = object()
     wanted = json.loads(json.dumps(wanted))  # tuples become lists, as they are stored
     different = [

@@ -172,7 +172,7 @@ def _third_party(name: str) -> Any:
         )
     module, _, attribute = name.partition(":")
     if "" not in sys.path:
-        sys.path.insert(0, "")  # find modules in the current folder, as python -m does
+        sys.path.append("")  # last: a folder fonts/ of the user's must not hide our own
     try:
         return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, SyntaxError) as error:

@@ -13,6 +13,7 @@ from typing import IO, Any
 import numpy as np
 
 from ivl_shards.errors import UserError
+from ivl_shards.format.metadata import stored_setting
 from ivl_shards.format.outlines import Fields, Outlines, find_outlines
 from ivl_shards.format.pictures import picture_bytes, picture_ending, picture_size
 from ivl_shards.format.reader import Dataset
@@ -38,7 +39,7 @@ def list_categories(dataset: Dataset, outlines: list[Outlines]) -> list[Category
 
 def _only_class(dataset: Dataset, outlines: Outlines) -> str:
     """Name what has no field of classes: by the class that the recipe chose, or by its noun."""
-    chosen = dataset.recipe.get("category")
+    chosen = stored_setting(dataset.recipe, "category")
     return chosen if isinstance(chosen, str) and outlines.of_steps else outlines.noun
 
 

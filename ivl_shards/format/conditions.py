@@ -68,15 +68,18 @@ def _truth(node: ast.expr, column: Callable[[str], Array], samples: int) -> Arra
 
 def _value(node: ast.expr, column: Callable[[str], Array]) -> Any:
     if isinstance(node, ast.Name):
-        return _one_each(column(node.id), node.id)
+        return one_each(column(node.id), node.id)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_value(node.operand, column)
+        number = _value(node.operand, column)
+        if not isinstance(number, (int, float)):
+            raise ValueError("only numbers can be negative")
+        return -number
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str)):
         return node.value
     raise ValueError("fields are compared with numbers and texts")
 
 
-def _one_each(values: Array, name: str) -> Array:
+def one_each(values: Array, name: str) -> Array:
     """Return a column with one value for each sample; (N, 1) counts as such."""
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
@@ -96,6 +99,6 @@ def _compare(left: Any, compare: Callable[[Any, Any], Any], right: Any) -> Array
 def equal_to(values: Array, value: Any, name: str) -> Array:
     """Return which values of a field equal a number or a text, (N,) bool."""
     try:
-        return _compare(_one_each(values, name), operator.eq, value)
+        return _compare(one_each(values, name), operator.eq, value)
     except ValueError as error:
         raise UserError(f"{name}={value!r}: {error}") from None

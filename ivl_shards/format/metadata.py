@@ -16,6 +16,9 @@ from ivl_shards.errors import Damage
 from ivl_shards.format.schema import clean_text
 from ivl_shards.format.structure import stored_json
 
+# Copies of copies that are followed back.
+_DEEPEST = 100
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -143,6 +146,59 @@ def stored_versions(attributes: Mapping[str, Any]) -> dict[str, str]:
     if not isinstance(found, dict):
         raise Damage("damaged: attribute 'versions' is not a JSON object")
     return {clean_text(name): clean_text(version) for name, version in found.items()}
+
+
+@dataclass(frozen=True)
+class SourceDataset:
+    """A dataset that samples were copied from, as the recipe of the copy states it."""
+
+    generator: str
+    version: str
+    command: str
+    split: str
+    samples: int
+    content: str
+    """Content checksum."""
+    recipe: dict[str, Any]
+
+
+def stored_sources(recipe: Mapping[str, Any]) -> list[SourceDataset]:
+    """Return the datasets that a dataset was copied from; [] if it was generated.
+
+    What does not look as docs/FORMAT.md specifies is left out.
+    """
+    listed = recipe.get("sources") if isinstance(recipe.get("operation"), str) else None
+    found = []
+    for row in listed if isinstance(listed, list) else []:
+        if isinstance(row, dict) and isinstance(row.get("recipe"), dict):
+            samples = row.get("samples")
+            found.append(
+                SourceDataset(
+                    generator=clean_text(row.get("generator", "")),
+                    version=clean_text(row.get("generator_version", "")),
+                    command=clean_text(row.get("command", "")),
+                    split=clean_text(row.get("split", "")),
+                    samples=samples if isinstance(samples, int) else 0,
+                    content=clean_text(row.get("content_sha256", "")),
+                    recipe=row["recipe"],
+                )
+            )
+    return found
+
+
+def stored_setting(recipe: Mapping[str, Any], name: str) -> Any:
+    """Return a setting of a recipe; of a copy, that of its first source. None if there is none.
+
+    >>> source = {"samples": 1, "recipe": {"category": "plane"}}
+    >>> stored_setting({"operation": "take", "sources": [source]}, "category")
+    'plane'
+    """
+    for _ in range(_DEEPEST):
+        sources = stored_sources(recipe)
+        if not sources:
+            break
+        recipe = sources[0].recipe
+    return recipe.get(name)
 
 
 @cache

@@ -48,12 +48,13 @@ class Seal:
         return text.encode().ljust(SEAL_BYTES - 1) + b"\n"
 
 
-def write_seal(fd: int) -> None:
+def write_seal(file: io.FileIO) -> None:
     """Seal an open, finished file and flush it to the disk."""
-    length = os.fstat(fd).st_size
-    seal = Seal(*VERSION, length, _sha256(fd))
-    os.pwrite(fd, seal.to_bytes(), 0)
-    os.fsync(fd)
+    length = file.seek(0, os.SEEK_END)
+    seal = Seal(*VERSION, length, _sha256(file))
+    file.seek(0)
+    file.write(seal.to_bytes())
+    os.fsync(file.fileno())
 
 
 def check_regular(path: Path) -> None:
@@ -102,11 +103,11 @@ def has_checksum(file: FileBytes, sha256: str) -> bool:
 def check_bytes(path: Path) -> None:
     """Read a whole file and compare it with its seal."""
     seal = read_seal(path)
-    with path.open("rb") as file:
+    with path.open("rb", buffering=0) as file:
         head = file.read(SEAL_BYTES)
         if head != seal.to_bytes():
             raise Damage(f"{path}: damaged: the seal (bytes 0 to {SEAL_BYTES - 1}) was changed")
-        if _sha256(file.fileno()) != seal.sha256:
+        if _sha256(file) != seal.sha256:
             raise Damage(f"{path}: damaged: its bytes do not match their SHA-256 {seal.sha256}")
 
 
@@ -129,27 +130,28 @@ def _looks_like_hdf5(path: Path, head: bytes) -> bool:
     return head.startswith(b"\x89HDF") or bool(h5py.is_hdf5(path))
 
 
-def _sha256(fd: int) -> str:
+def _sha256(file: io.FileIO) -> str:
+    """Return the checksum of everything after the seal."""
+    file.seek(SEAL_BYTES)
     hashed = hashlib.sha256()
-    position = SEAL_BYTES
-    while piece := os.pread(fd, _PIECE, position):
-        hashed.update(piece)
-        position += len(piece)
+    piece = memoryview(bytearray(_PIECE))
+    while got := file.readinto(piece):
+        hashed.update(piece[:got])
     return hashed.hexdigest()
 
 
-class Disk(io.RawIOBase):
-    """A file object for HDF5 that remembers a failed write and pretends that it succeeded.
+class Disk(io.FileIO):
+    """A new file for HDF5 that remembers a failed write and pretends that it succeeded.
 
     HDF5 handles a full disk badly: it fails again on closing, and once more when the process
     ends. So the error is hidden from it and raised afterwards by `check`, and the temporary file
     is removed.
     """
 
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
-        self.position = 0
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "x+b")
         self.error: OSError | None = None
+        self._position = 0
 
     def check(self) -> None:
         """Raise the error of the first failed write, if any."""
@@ -157,19 +159,14 @@ class Disk(io.RawIOBase):
             raise self.error
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        if whence == os.SEEK_CUR:
-            offset += self.position
-        elif whence == os.SEEK_END:
-            offset += os.fstat(self.fd).st_size
-        self.position = offset
-        return offset
-
-    def tell(self) -> int:
-        return self.position
+        # HDF5 seeks before each write, and most writes begin where the last one ended.
+        if whence != os.SEEK_SET or offset != self._position:
+            self._position = super().seek(offset, whence)
+        return self._position
 
     def readinto(self, buffer: Any) -> int:
-        got = os.preadv(self.fd, [buffer], self.position)
-        self.position += got
+        got = super().readinto(buffer)
+        self._position += got
         return got
 
     def write(self, data: Any) -> int:
@@ -177,16 +174,17 @@ class Disk(io.RawIOBase):
         if self.error is None:
             try:
                 self._write_all(view)
+                self._position += len(view)
             except OSError as error:
                 self.error = error
-        self.position += len(view)
+                self._position = -1  # unknown
         return len(view)
 
     def truncate(self, size: int | None = None) -> int:
-        size = self.position if size is None else size
+        size = self.tell() if size is None else size
         if self.error is None:
             try:
-                os.ftruncate(self.fd, size)
+                super().truncate(size)
             except OSError as error:
                 self.error = error
         return size
@@ -194,7 +192,7 @@ class Disk(io.RawIOBase):
     def _write_all(self, view: memoryview) -> None:
         done = 0
         while done < len(view):
-            done += os.pwrite(self.fd, view[done:], self.position + done)
+            done += super().write(view[done:])
 
 
 @contextmanager
@@ -209,23 +207,22 @@ def sealed_file(
     """
     temporary = temporary_name(path, work)
     try:
-        fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+        disk = Disk(temporary)
     except OSError as error:
         raise explained(path, error) from None
-    try_lock(fd)  # tells other runs that the file is in use
-    disk = Disk(fd)
+    try_lock(disk.fileno())  # tells other runs that the file is in use
     try:
         with h5py.File(disk, "w", userblock_size=SEAL_BYTES, **options) as file:
             yield file, disk
         _append(disk, append)
         disk.check()
-        _publish(fd, temporary, path)
+        _publish(disk, temporary, path)
     except (OSError, RuntimeError):
         if disk.error is None:
             raise
         raise explained(path, disk.error) from None
     finally:
-        os.close(fd)
+        disk.close()
         temporary.unlink(missing_ok=True)
 
 
@@ -240,9 +237,11 @@ def _append(disk: Disk, files: Iterable[IO[bytes]]) -> None:
         disk.error = disk.error or error
 
 
-def _publish(fd: int, temporary: Path, path: Path) -> None:
+def _publish(disk: Disk, temporary: Path, path: Path) -> None:
     try:
-        write_seal(fd)
+        write_seal(disk)
+        disk.check()
+        disk.close()  # Windows renames no open file
         temporary.replace(path)
         sync_folder(path.parent)
     except OSError as error:

@@ -6,7 +6,7 @@ another name.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ from ivl_shards.format.seal import FORMAT, VERSION, Disk, sealed_file
 # Rows of small fields that are written together: one HDF5 call costs as much as 100 rows.
 _BLOCK = 256
 _LEVEL = 1
+# Longer attributes, in characters, may exceed the 64 kB that the oldest file format can store.
+_LARGE_ATTRIBUTE = 10_000
 
 
 class ShardWriter:
@@ -49,8 +51,7 @@ class ShardWriter:
                 raise TypeError(f"{field.name} is {value.dtype}, its schema says {field.dtype}")
             if field.storage == DEFLATE:
                 _check_room(field, value)
-                packed = zlib_ng.compress(pad(field, value).data, _LEVEL)
-                self._write_chunk(field, self._row + self._filled, packed)
+                self._write_chunk(field, self._row + self._filled, pack(field, value))
             elif field.storage == ENCODED or value.shape == field.shape:
                 self._blocks[field.name][self._filled] = value
             else:
@@ -61,22 +62,29 @@ class ShardWriter:
         if self._filled == _BLOCK:
             self._flush()
 
+    def append_stored(
+        self, rows: Mapping[str, Array], packed: Mapping[str, Sequence[bytes]]
+    ) -> None:
+        """Append samples of another file as they are stored there.
+
+        `packed` has the compressed values of the fields with one gzip chunk per sample, `rows` the
+        padded values of all other fields. The digests are copied, not computed.
+        """
+        self._flush()
+        for name, values in packed.items():
+            for i, data in enumerate(values):
+                self._write_chunk(self._schema[name], self._row + i, data)
+        self._write_rows(rows)
+
     def append_shard(self, path: Path) -> None:
         """Append all samples of a finished shard of the same schema, without unpacking them."""
-        self._flush()
+        names = [field.name for field in self._schema if field.storage == DEFLATE]
         with h5py.File(path, "r") as shard:
             total = len(shard[DIGEST])
-            for field in self._schema:
-                if field.storage == DEFLATE:
-                    self._copy_chunks(field, shard[field.name].id, total)
             for start in range(0, total, _BLOCK):
                 stop = min(start + _BLOCK, total)
-                self._write_rows({name: shard[name][start:stop] for name in self._blocks})
-
-    def _copy_chunks(self, field: Field, chunks: Any, total: int) -> None:
-        rest = tuple(0 for _ in field.shape)
-        for i in range(total):
-            self._write_chunk(field, self._row + i, chunks.read_direct_chunk((i, *rest))[1])
+                packed = {name: _chunks(shard[name], range(start, stop)) for name in names}
+                self.append_stored({name: shard[name][start:stop] for name in self._blocks}, packed)
 
     def _write_chunk(self, field: Field, row: int, data: bytes) -> None:
         offset = (row, *(0 for _ in field.shape))
@@ -106,6 +114,12 @@ class ShardWriter:
         self._file.attrs["content_sha256"] = self._content.hexdigest()
 
 
+def pack(field: Field, value: Array) -> bytes:
+    """Return a value padded and compressed, as one chunk of the file."""
+    packed: bytes = zlib_ng.compress(pad(field, value).data, _LEVEL)
+    return packed
+
+
 @contextmanager
 def shard_writer(
     path: Path,
@@ -118,7 +132,8 @@ def shard_writer(
 
     Until then the file is in the folder `work`, by default the folder of `path`.
     """
-    with sealed_file(path, work) as (file, disk):
+    large = any(len(str(value)) > _LARGE_ATTRIBUTE for value in attributes.values())
+    with sealed_file(path, work, libver=("v110", "v110") if large else None) as (file, disk):
         write_attributes(file, schema, attributes, samples)
         writer = ShardWriter(file, disk, schema, samples)
         yield writer
@@ -167,6 +182,11 @@ def _write_rows(dataset: Any, start: int, rows: Array) -> None:
             dataset[start + i] = row
     else:
         dataset[start : start + len(rows)] = rows
+
+
+def _chunks(dataset: Any, rows: Iterable[int]) -> list[bytes]:
+    rest = (0,) * (dataset.ndim - 1)
+    return [dataset.id.read_direct_chunk((int(i), *rest))[1] for i in rows]
 
 
 def _new_block(field: Field) -> Array:

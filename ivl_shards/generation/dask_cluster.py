@@ -7,19 +7,15 @@ versions refuses it before writing anything, even if it joined during the run.
 import contextlib
 import logging
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-import cv2
-
 from ivl_shards.errors import Stopped, UserError
-from ivl_shards.format.metadata import versions
-from ivl_shards.generation.generator import Generator
+from ivl_shards.generation.content import Content
 from ivl_shards.generation.shard import Job, make_shard
+from ivl_shards.generation.versions import difference
 from ivl_shards.interrupt import Interrupt
 
 Runner = Callable[[list[Job], Interrupt], Iterator[Job]]
@@ -34,14 +30,12 @@ _POLL = 0.1  # seconds between checks for finished jobs and for Ctrl-C
 _COUNT_WORKERS = 2  # seconds between checks of the number of workers
 _KEPT = "finished shards are kept; run the same command again to continue"
 
-# Required packages that do not influence the content of a sample.
-_NEUTRAL = {"click", "filelock", "h5py", "tqdm", "zlib-ng"}
 # Third-party loggers that print pages about a lost connection.
 _LOUD = ("distributed", "distributed.client", "tornado", "tornado.application", "asyncio")
 
 
 @contextlib.contextmanager
-def connect_cluster(address: str, generator: Generator) -> Iterator[Runner]:
+def connect_cluster(address: str, content: Content) -> Iterator[Runner]:
     """Connect to a scheduler, check its workers, and yield a function that runs jobs on them."""
     try:
         from distributed import Client
@@ -56,7 +50,7 @@ def connect_cluster(address: str, generator: Generator) -> Iterator[Runner]:
         except (OSError, ValueError, ImportError) as error:
             raise UserError(f"{address}: no Dask scheduler answers there: {error}") from None
         try:
-            _check_workers(client, address, generator)
+            _check_workers(client, address, content)
             yield partial(_run, client, address)
         finally:
             # A short timeout: if the scheduler is gone, there is nothing to wait for.
@@ -79,53 +73,15 @@ def _silence() -> Iterator[None]:
 # --- versions ----------------------------------------------------------------------------
 
 
-def content_versions(generator: Generator) -> dict[str, str]:
-    """Return the versions, in this process, of everything that determines the content."""
-    packages = {
-        name: number
-        for name, number in versions().items()
-        if name not in _NEUTRAL and not name.startswith("opencv")
-    }
-    # OpenCV has several package names, and the library that pyvips binds has its own.
-    packages["opencv"] = cv2.__version__
-    with contextlib.suppress(PackageNotFoundError):
-        packages["pyvips-binary"] = version("pyvips-binary")
-    return {generator.name: _installed_version(generator), **packages}
-
-
-def _installed_version(generator: Generator) -> str:
-    """Return the version of a generator as installed here.
-
-    A generator unpickled from another process has the version of that process, but its code is
-    imported from this machine.
-    """
-    parts = generator.start.__module__.split(".")
-    for k in range(len(parts), 0, -1):
-        module = sys.modules.get(".".join(parts[:k]))
-        for value in vars(module).values() if module else ():
-            if isinstance(value, Generator) and value.name == generator.name:
-                return value.version
-    return generator.version  # its code was pickled too
-
-
-def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
-    """Describe the versions that differ; empty if none do."""
-    return ", ".join(
-        f"{name} {theirs.get(name, 'missing')} instead of {ours.get(name, 'none')}"
-        for name in [*ours, *(set(theirs) - set(ours))]
-        if ours.get(name) != theirs.get(name)
-    )
-
-
-def _check_workers(client: Any, address: str, generator: Generator) -> None:
+def _check_workers(client: Any, address: str, content: Content) -> None:
     try:
         client.wait_for_workers(1, timeout=WORKER_TIMEOUT)
-        found = client.run(content_versions, generator, on_error="return")
+        found = client.run(content.part(0, 0).versions, on_error="return")
     except TimeoutError:
         raise UserError(f"{address}: no worker has joined this Dask scheduler") from None
     except OSError as error:
         raise _lost(address) from error
-    ours = content_versions(generator)
+    ours = content.versions()
     for worker, theirs in sorted(found.items()):
         if isinstance(theirs, OSError):
             continue  # left in the meantime
@@ -143,7 +99,7 @@ def make_shard_if_same(job: Job, expected: Mapping[str, str]) -> None:
     """Generate a shard on a worker, unless its versions would give other content."""
     from distributed import get_worker
 
-    if differs := difference(expected, content_versions(job.generator)):
+    if differs := difference(expected, job.content.versions()):
         raise Stopped(f"{_refusal(get_worker().address, differs)}; {_KEPT}")
     make_shard(job)
 
@@ -152,7 +108,7 @@ def make_shard_if_same(job: Job, expected: Mapping[str, str]) -> None:
 
 
 def _run(client: Any, address: str, jobs: list[Job], interrupt: Interrupt) -> Iterator[Job]:
-    expected = content_versions(jobs[0].generator) if jobs else {}
+    expected = jobs[0].content.versions() if jobs else {}
     # Not pure: the result of a job is a file, which may have been removed since.
     left = {client.submit(make_shard_if_same, job, expected, pure=False): job for job in jobs}
     watch = _Watch(client, address)

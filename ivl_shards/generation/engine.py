@@ -1,4 +1,4 @@
-"""Engine: generate the dataset of a recipe, on the cores of one machine or on a Dask cluster."""
+"""Engine: write a dataset, on the cores of one machine or on a Dask cluster."""
 
 import contextlib
 import multiprocessing
@@ -11,13 +11,14 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
-from ivl_shards.disk import drop_temporary, explained, sync_folder, try_lock
+from ivl_shards.disk import drop_temporary, explained, remove_lock, sync_folder, try_lock
 from ivl_shards.errors import Damage, Foreign, Stopped, UserError
 from ivl_shards.format.index import write_index
 from ivl_shards.format.structure import read_attributes, stored_shards
 from ivl_shards.format.writer import ShardWriter, shard_writer
+from ivl_shards.generation.content import Content, Generated
 from ivl_shards.generation.cost import Cost, CostCheck
 from ivl_shards.generation.dask_cluster import Runner, connect_cluster
 from ivl_shards.generation.generator import Generator
@@ -32,7 +33,7 @@ from ivl_shards.generation.layout import (
 from ivl_shards.generation.recipe import Recipe, require
 from ivl_shards.generation.shard import Job, has, is_done, make_shard
 from ivl_shards.interrupt import Interrupt, interrupt_held
-from ivl_shards.processes import available_cores, start_worker
+from ivl_shards.processes import MOST_WORKERS, available_cores, start_worker
 
 Report = Callable[[int], None]
 
@@ -51,19 +52,32 @@ class Made:
     """How many of them this call generated; the others existed already."""
 
 
+class WriteOptions(TypedDict, total=False):
+    """How a dataset is written; none of these changes its content."""
+
+    workers: int | None
+    """Number of processes; all cores by default. With 1 everything runs in this process."""
+    dask: str | None
+    """Address of a Dask scheduler whose workers share this file system."""
+    shard_size: int | None
+    """Samples per file; by default one file up to 20,000 samples, shards of 5,000 beyond."""
+    overwrite: bool
+    """Replace another dataset when the new one is complete."""
+    force: bool
+    """Continue even if the disk seems too small."""
+    report: Report
+    """Function that is called with the number of samples added since its last call."""
+    announce: Callable[[Cost], None]
+    """Function that is called once with the cost of what is left, measured on the first shard."""
+
+
 def generate(
     generator: Generator,
     recipe: Recipe,
     out: Path | str,
     *,
     source: Any = None,
-    workers: int | None = None,
-    dask: str | None = None,
-    shard_size: int | None = None,
-    overwrite: bool = False,
-    force: bool = False,
-    report: Report = lambda samples: None,
-    announce: Callable[[Cost], None] = lambda cost: None,
+    **options: Unpack[WriteOptions],
 ) -> Made:
     """Generate the dataset that a recipe describes, or continue an earlier run.
 
@@ -71,50 +85,68 @@ def generate(
     ----------
     source
         Location of external data, for generators that need any; it is passed to each worker.
-    workers
-        Number of processes; all cores by default. With 1 everything runs in this process.
-    dask
-        Address of a Dask scheduler whose workers share this file system.
-    shard_size
-        Samples per file; by default one file up to 20,000 samples, shards of 5,000 beyond.
-    overwrite
-        Replace a dataset of another recipe when the new one is complete.
-    force
-        Continue even if the disk seems too small.
-    report
-        Function that is called with the number of samples added since its last call.
-    announce
-        Function that is called once with the cost of what is left, measured on the first shard.
+    options
+        How to write it: `workers`, `dask`, `shard_size`, `overwrite`, `force`, `report` and
+        `announce`, see `WriteOptions`.
+    """
+    return write_dataset(Generated(generator, recipe, source), out, **options)
+
+
+def write_dataset(
+    content: Content,
+    out: Path | str,
+    *,
+    workers: int | None = None,
+    dask: str | None = None,
+    shard_size: int | None = None,
+    overwrite: bool = False,
+    force: bool = False,
+    report: Report = lambda samples: None,
+    announce: Callable[[Cost], None] = lambda cost: None,
+    exact_layout: bool = False,
+) -> Made:
+    """Write a dataset, or continue an earlier run; for the options see `WriteOptions`.
+
+    An existing dataset of the same content is complete, in however many files, unless
+    `exact_layout` asks for files of this very size.
     """
     out = Path(out).absolute()
     workers = available_cores() if workers is None else workers
     require(workers >= 1, f"{workers} workers: ask for at least 1")
     check_target(out)
-    layout = plan_layout(out, recipe.total, shard_size, generator.attributes(recipe))
-    existing = _existing(generator, recipe, out, overwrite)
+    total = content.total
+    layout = plan_layout(out, total, shard_size, content.attributes)
+    existing = _existing(content, out, overwrite)
+    if existing is not None and exact_layout and not existing.has_sizes_of(layout):
+        require(
+            overwrite,
+            f"{out}: holds this dataset in files of another size: choose another name, or "
+            "--overwrite it",
+        )
+        existing = None
     if existing is not None:
-        if existing.one_file or all(is_done(job) for job in _jobs(generator, recipe, existing)):
-            _tidy(generator, recipe, existing, overwrite)
-            report(recipe.total)
-            return Made(out, recipe.total, 0)
+        if existing.one_file or all(is_done(job) for job in _jobs(content, existing)):
+            _tidy(content, existing, overwrite)
+            report(total)
+            return Made(out, total, 0)
         if existing.folder == layout.folder:  # missing shards are added to the existing ones
             layout = existing
     with _work_folder(layout.folder):
-        _refuse_others(generator, recipe, layout, overwrite)
-        jobs = _jobs(generator, recipe, layout, source)
+        _refuse_others(content, layout, overwrite)
+        jobs = _jobs(content, layout)
         todo = [job for job in jobs if not is_done(job)]
         rendered = sum(job.samples for job in todo)
-        report(recipe.total - rendered)
-        with _runner(workers if len(todo) > 1 else 1, dask, generator) as runner:
+        report(total - rendered)
+        with _runner(workers if len(todo) > 1 else 1, dask, content) as runner:
             check = CostCheck(out, rendered, workers if dask is None else None, force, announce)
             _finish(layout, jobs, check.watch(_results(runner, todo)), report)
-        _drop_strays(generator, recipe, layout, overwrite)
-    return Made(out, recipe.total, rendered)
+        _drop_strays(content, layout, overwrite)
+    return Made(out, total, rendered)
 
 
-def _jobs(generator: Generator, recipe: Recipe, layout: Layout, source: Any = None) -> list[Job]:
+def _jobs(content: Content, layout: Layout) -> list[Job]:
     return [
-        Job(generator, recipe, start, stop, path, source)
+        Job(content.part(start, stop), start, stop, path)
         for (start, stop), path in zip(layout.ranges, layout.shards, strict=True)
     ]
 
@@ -122,25 +154,21 @@ def _jobs(generator: Generator, recipe: Recipe, layout: Layout, source: Any = No
 # --- existing files ----------------------------------------------------------------------
 
 
-def _same(found: dict[str, Any], generator: Generator, recipe: Recipe) -> bool:
-    return has(found, generator.attributes(recipe))
-
-
-def _existing(generator: Generator, recipe: Recipe, out: Path, overwrite: bool) -> Layout | None:
-    """Return the layout of an existing dataset of this recipe; None to start from scratch."""
+def _existing(content: Content, out: Path, overwrite: bool) -> Layout | None:
+    """Return the layout of an existing dataset of this content; None to start from scratch."""
     if not out.exists():
         return None
     try:
         found = read_attributes(out)
-        same = _same(found, generator, recipe)
+        same = has(found, {**content.attributes, "samples": content.total})
         if same and "shards" in found:
-            return stored_layout(out, recipe.total, stored_shards(found))
+            return stored_layout(out, content.total, stored_shards(found))
     except Damage as damage:
         if overwrite and not isinstance(damage, Foreign):
             return None
         raise UserError(f"{damage}; it is in the way: move or remove it") from None
     if same:
-        return plan_layout(out, recipe.total, recipe.total, generator.attributes(recipe))
+        return plan_layout(out, content.total, content.total, content.attributes)
     if overwrite:
         return None
     raise UserError(
@@ -150,33 +178,33 @@ def _existing(generator: Generator, recipe: Recipe, out: Path, overwrite: bool) 
     )
 
 
-def _is_ours(path: Path, generator: Generator, recipe: Recipe) -> bool:
+def _is_ours(path: Path, content: Content) -> bool:
     try:
-        return _same(read_attributes(path), generator, recipe)
+        return has(read_attributes(path), content.attributes)
     except Foreign as error:
         raise UserError(f"{error}; it is in the way: move or remove it") from None
     except Damage:
         return True  # an unfinished file of ours
 
 
-def _refuse_others(generator: Generator, recipe: Recipe, layout: Layout, overwrite: bool) -> None:
+def _refuse_others(content: Content, layout: Layout, overwrite: bool) -> None:
     """Raise if files of other programs are in the way, or shards of another unfinished dataset."""
     for path in shards_in(layout.folder, layout.out):
-        if not (_is_ours(path, generator, recipe) or overwrite or layout.out.exists()):
+        if not (_is_ours(path, content) or overwrite or layout.out.exists()):
             raise UserError(
                 f"{path}: a shard of another dataset is in the way: choose another name for "
                 f"{layout.out.name}, or --overwrite it"
             )
 
 
-def _drop_strays(generator: Generator, recipe: Recipe, layout: Layout, overwrite: bool) -> None:
+def _drop_strays(content: Content, layout: Layout, overwrite: bool) -> None:
     """Remove what a complete dataset does not need: its parts and shards of another size.
 
     With `overwrite`, also the shards of the dataset that it replaced.
     """
     drop_temporary(layout.folder, in_use=True)
     for path in _strays(layout):
-        if _is_ours(path, generator, recipe) or overwrite:
+        if _is_ours(path, content) or overwrite:
             with contextlib.suppress(OSError):
                 path.unlink()
 
@@ -189,11 +217,11 @@ def _strays(layout: Layout) -> list[Path]:
     return [path for path in found if path not in wanted and not layout.is_group(path)]
 
 
-def _tidy(generator: Generator, recipe: Recipe, layout: Layout, overwrite: bool) -> None:
+def _tidy(content: Content, layout: Layout, overwrite: bool) -> None:
     """Remove what is left of a run that was killed just after it completed the dataset."""
     if _strays(layout):
         with contextlib.suppress(UserError), _work_folder(shard_folder(layout.out)):
-            _drop_strays(generator, recipe, layout, overwrite)
+            _drop_strays(content, layout, overwrite)
 
 
 # --- running -----------------------------------------------------------------------------
@@ -209,11 +237,9 @@ def _work_folder(folder: Path) -> Iterator[None]:
         yield
     finally:
         drop_temporary(folder)
-        # Removed while still locked: another run that opened it will notice that it is gone.
-        for remove in (lock.unlink, folder.rmdir):
-            with contextlib.suppress(OSError):
-                remove()  # the folder, only if it is empty
-        os.close(fd)
+        remove_lock(lock, fd)
+        with contextlib.suppress(OSError):
+            folder.rmdir()  # only if it is empty
 
 
 def _hold(lock: Path) -> int:
@@ -239,16 +265,16 @@ def _hold(lock: Path) -> int:
 
 
 @contextlib.contextmanager
-def _runner(workers: int, dask: str | None, generator: Generator) -> Iterator[Runner]:
+def _runner(workers: int, dask: str | None, content: Content) -> Iterator[Runner]:
     """Yield the function that runs jobs: here, in a pool of processes, or on a cluster."""
     if dask is not None:
-        with connect_cluster(dask, generator) as runner:
+        with connect_cluster(dask, content) as runner:
             yield runner
     elif workers == 1:
         yield _run_here
     else:
         spawn = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(workers, spawn, initializer=start_worker)
+        pool = ProcessPoolExecutor(min(workers, MOST_WORKERS), spawn, initializer=start_worker)
         try:
             with _failed_threads() as failed:
                 yield partial(_run_in_pool, pool, failed)
@@ -310,7 +336,7 @@ def _finish(layout: Layout, jobs: list[Job], results: Iterator[Job], report: Rep
     """Wait for the jobs, then create the dataset under its final name in one step."""
     done = _counted(results, report)
     out, first = layout.out, jobs[0]
-    schema = first.generator.stored_schema(first.recipe)
+    schema = first.content.schema
     if not layout.one_file:
         for _ in done:
             pass

@@ -60,6 +60,12 @@ class Layout:
         """Return whether a file is a group of its shards, which the index of many shards has."""
         return path.suffix == ".group" and path.name.startswith(f"{self.prefix}-")
 
+    def has_sizes_of(self, other: "Layout") -> bool:
+        """Return whether the files hold as many samples each as those of another layout."""
+        if self.one_file or other.one_file:
+            return self.one_file == other.one_file
+        return self.ranges == other.ranges
+
 
 def shard_folder(out: Path) -> Path:
     """Return the folder for the shards of a dataset."""

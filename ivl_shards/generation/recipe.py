@@ -45,10 +45,7 @@ class Recipe:
             0 <= self.seed <= _LARGEST_SEED,
             f"--seed {self.seed}: must be between 0 and {_LARGEST_SEED}",
         )
-        require(
-            _NAME.fullmatch(self.split) is not None,
-            f"--split '{self.split}': is not a plain name such as train, val or test",
-        )
+        check_split(self.split)
         settle(self)
 
     def place(self, row: int) -> tuple[int, int]:
@@ -75,6 +72,14 @@ class Recipe:
             *(("--dense-memory",) if self.dense_memory else ()),
             *changed_options(self, **defaults),
         ]
+
+
+def check_split(name: str, option: str = "--split") -> None:
+    """Raise unless a text can be the name of a split."""
+    require(
+        _NAME.fullmatch(name) is not None,
+        f"{option} '{name}': is not a plain name such as train, val or test",
+    )
 
 
 def require(condition: bool, complaint: str) -> None:

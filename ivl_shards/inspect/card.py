@@ -17,6 +17,7 @@ from ivl_shards.format.metadata import (
     Metadata,
     ResponsibleUse,
     stored_metadata,
+    stored_sources,
     stored_versions,
 )
 from ivl_shards.format.outlines import find_outlines, step_text
@@ -263,6 +264,7 @@ def _making(dataset: Dataset, metadata: Metadata) -> Iterator[str]:
     attributes = dataset.attributes
     if metadata.command:
         yield _block("", command_line(dataset, metadata))
+        yield from _sources(dataset)
     else:
         yield "The file does not state a command; its recipe, for Python, is below."
     if len(dataset) < int(dataset.recipe["total"]):
@@ -285,6 +287,31 @@ def _making(dataset: Dataset, metadata: Metadata) -> Iterator[str]:
         yield f"Versions: {_label(', '.join(packages))}."
 
 
+def _sources(dataset: Dataset) -> Iterator[str]:
+    """Yield what the datasets are that this one was copied from."""
+    sources = stored_sources(dataset.recipe)
+    if not sources:
+        return
+    yield "OUT stands for this dataset, and SOURCE for what it was copied from:"
+    head = ("source", "made by", "split", "samples", "content SHA-256")
+    names = (
+        ["SOURCE.h5"] if len(sources) == 1 else [f"SOURCE-{k + 1}.h5" for k in range(_MOST_FILES)]
+    )
+    rows = [
+        (
+            _code(name),
+            _code(source.command or f"{source.generator} {source.version}"),
+            _label(source.split),
+            f"{source.samples:,}",
+            _code(source.content),
+        )
+        for name, source in zip(names, sources, strict=False)
+    ]
+    yield _table(head, rows)
+    if len(sources) > _MOST_FILES:
+        yield f"and {len(sources) - _MOST_FILES:,} more, listed in the recipe."
+
+
 def _recipe(dataset: Dataset) -> str:
     """Return the recipe as JSON with one setting per line."""
     knobs = dataset.recipe.items()
@@ -294,6 +321,8 @@ def _recipe(dataset: Dataset) -> str:
 
 def command_line(dataset: Dataset, metadata: Metadata) -> str:
     """Return the command that generates this dataset again under the same name."""
+    if stored_sources(dataset.recipe):
+        return metadata.command  # its files have names in capitals
     sharded = dataset.shards != [dataset.path]
     layout = []
     if sharded or len(dataset) > ONE_FILE:

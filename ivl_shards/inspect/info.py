@@ -3,6 +3,7 @@
 from typing import Any
 
 from ivl_shards.errors import printable
+from ivl_shards.format.metadata import stored_sources
 from ivl_shards.format.reader import Dataset
 from ivl_shards.format.schema import Field
 from ivl_shards.inspect.statistics import count_noun, count_samples
@@ -43,9 +44,23 @@ def format_info(dataset: Dataset) -> str:
         *(_field_line(field) for field in dataset.schema),
         "",
         "recipe",
-        *(f"  {name:<14}{value}" for name, value in facts["recipe"].items()),
+        *_recipe_lines(facts["recipe"]),
     ]
     return "\n".join(map(printable, lines))
+
+
+def _recipe_lines(recipe: dict[str, Any]) -> list[str]:
+    """Format a recipe; of a dataset that it was copied from, the essentials."""
+    sources = stored_sources(recipe)
+    shown = {name: value for name, value in recipe.items() if name != "sources" or not sources}
+    return [
+        *(f"  {name:<14}{value}" for name, value in shown.items()),
+        *(
+            f"  {'source':<14}{s.command or s.generator}: split {s.split}, {s.samples:,} samples, "
+            f"content sha256 {s.content}"
+            for s in sources
+        ),
+    ]
 
 
 def _field_line(field: Field) -> str:

@@ -1,6 +1,7 @@
 """Predictions of any program can be scored, and what is wrong with a file is said in one line."""
 
 import json
+import os
 import subprocess
 import time
 from pathlib import Path
@@ -18,7 +19,7 @@ from benchmark.evaluation.predictions import (
     read_predictions,
     write_predictions,
 )
-from commands import assert_one_line, tool
+from commands import ROOT, assert_one_line, tool
 from ivl_shards import open_dataset
 from shapes_gen import ColouredRecipe, ToyRecipe
 
@@ -141,6 +142,22 @@ def test_predictions_are_read_as_they_were_written(
     except UnicodeEncodeError:  # lone surrogates cannot be written at all
         return
     assert read_predictions(path, "reading") == written
+
+
+def test_the_example_in_the_docs_is_scored_without_python(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "PROTOCOL.md").read_text("utf-8")
+    example = text.partition("```sh\n")[2].partition("```")[0]
+    path = f"{Path(tool('ivl-bench')).parent}:{os.environ['PATH']}"
+    run = subprocess.run(
+        ["sh", "-ec", example],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    (row,) = [line for line in run.stdout.splitlines() if line.startswith("labels, read")]
+    assert row.count("100.0") == 3, run.stdout
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -84,18 +83,10 @@ def losses_of_one_and_two(
     folder: Path, name: str, arguments: list[object]
 ) -> tuple[dict[int, float], dict[int, float]]:
     """Losses of the same run with one process and with two."""
-    torchrun = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
+    torchrun = [tool("torchrun"), "--nproc-per-node", "2", "--standalone", "--no-python"]
     one = bench(*arguments, "--out", folder / "one")
     two = subprocess.run(
-        [
-            sys.executable,
-            *torchrun,
-            "-m",
-            "benchmark",
-            *map(str, arguments),
-            "--out",
-            str(folder / "two"),
-        ],
+        [*torchrun, tool("ivl-bench"), *map(str, arguments), "--out", str(folder / "two")],
         capture_output=True,
         text=True,
         timeout=250,

@@ -5,7 +5,6 @@ made anew afterwards, so only checks of the content can notice.
 """
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,11 +54,8 @@ def flip(path: Path, seed: int) -> None:
 
 def reseal(path: Path) -> None:
     """Give a changed file a seal that fits."""
-    fd = os.open(path, os.O_RDWR)
-    try:
-        write_seal(fd)
-    finally:
-        os.close(fd)
+    with path.open("r+b", buffering=0) as file:
+        write_seal(file)
 
 
 # --- ways to be wrong --------------------------------------------------------------------

@@ -10,7 +10,7 @@ from PIL import Image
 import icdar_blocks
 import shapes_gen
 import textblocks_gen
-from commands import ROOT, own_data
+from commands import ROOT, own_data, tool
 from dota_root import add_image, label_lines, make_root, squares
 from font_files import SOURCES, small_font
 from icdar_tree import make_tree
@@ -184,5 +184,7 @@ def expanded(words: list[str], folder: Path) -> Iterator[str]:
             yield from sorted(str(path.relative_to(folder)) for path in folder.glob(word))
         elif word.startswith("tests/"):
             yield str(ROOT / word)
+        elif word == "ivl-bench" and words[0] == "torchrun":
+            yield tool(word)  # torchrun looks it up on the PATH
         else:
             yield word.removeprefix(".venv/bin/")

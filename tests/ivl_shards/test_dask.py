@@ -20,6 +20,7 @@ from commands import HELPERS, assert_one_line, tool
 from fuzzing import cases
 from ivl_shards import generate, open_dataset
 from ivl_shards.errors import Stopped, UserError
+from ivl_shards.generation.content import Generated
 from ivl_shards.generation.dask_cluster import connect_cluster
 from ivl_shards.generation.layout import shard_folder
 from ivl_shards.generation.shard import Job
@@ -174,8 +175,9 @@ def test_a_worker_that_joins_later_with_another_package(
     cluster, tmp_path: Path, monkeypatch
 ) -> None:
     """The workers that were there at the start had the right packages; each job checks again."""
-    job = Job(COLOURED, ColouredRecipe((3,), 30), 0, 10, tmp_path / "shard.h5")
-    with connect_cluster(cluster.scheduler_address, COLOURED) as run_jobs:
+    content = Generated(COLOURED, ColouredRecipe((3,), 30))
+    job = Job(content, 0, 10, tmp_path / "shard.h5")
+    with connect_cluster(cluster.scheduler_address, content) as run_jobs:
         monkeypatch.setattr(cv2, "__version__", "0.1")
         with pytest.raises(Stopped, match="worker tcp://.*opencv .* of 0.1"):
             list(run_jobs([job], Interrupt()))

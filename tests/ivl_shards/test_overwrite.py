@@ -70,9 +70,9 @@ def as_older_versions_did(out: Path) -> Path:
                 start += length
             del file[field]
             file.create_virtual_dataset(field, layout).attrs.update(attributes)
-    with out.open("r+b") as file:
+    with out.open("r+b", buffering=0) as file:
         assert out.stat().st_size > SEAL_BYTES
-        write_seal(file.fileno())
+        write_seal(file)
     return folder
 
 

@@ -62,6 +62,7 @@ def test_a_dataset_reads_no_other_files(run, tmp_path: Path, secret: Path, kind:
             ("card",),
             ("preview", "--out", "page.html"),
             ("export", "--format", "files", "--quiet"),
+            ("take", "--n", "1", "--quiet", "--out", "taken.h5"),
             ("export", "--format", "parquet", "--quiet"),
         ):
             arguments = [*command, path, *(["out"] if command[0] == "export" else [])]

@@ -41,7 +41,7 @@ _GROUP_ROWS, _GROUP_BYTES = 1000, 16_000_000
 # What is read at a time, as padded bytes.
 _READ_BYTES = 1_000_000
 # Fewer samples are exported faster than other processes start.
-SEVERAL_PROCESSES = 50_000
+SEVERAL_PROCESSES = 200_000
 
 Json = dict[str, Any]
 

@@ -73,7 +73,7 @@ pictures: .venv/installed-bench
 
 # The documentation as a site that works offline: open site/index.html.
 docs: .venv/installed-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The site: site/index.html"
 
 # torch goes first and pinned: unpinned it brings gigabytes of CUDA.

@@ -134,7 +134,7 @@ def plan_take(
     operation = Operation("take", settings, _take_command(settings, split), sentence)
     name = split or dataset.attributes["split"]
     description = derived([dataset], file_schema(dataset), len(chosen), name, operation)
-    return Planned(Copied(description, ((require_local(dataset.path).absolute(), chosen),)), path)
+    return Planned(Copied(description, ((_absolute(dataset), chosen),)), path)
 
 
 def _take_command(settings: Mapping[str, Any], split: str | None) -> str:
@@ -261,9 +261,7 @@ def plan_split(
         )
         operation = Operation("split", settings, command, sentence)
         description = derived([dataset], file_schema(dataset), len(rows), name, operation)
-        planned.append(
-            Planned(Copied(description, ((require_local(dataset.path).absolute(), rows),)), path)
-        )
+        planned.append(Planned(Copied(description, ((_absolute(dataset), rows),)), path))
     return planned
 
 
@@ -294,9 +292,7 @@ def reshard(source: Path | str, out: Path | str, **options: Unpack[WriteOptions]
 def plan_reshard(source: Path | str, out: Path | str) -> Planned:
     """Check the input of `reshard`, without writing anything."""
     dataset, path = _open_source(source), _checked_out(out, [source])
-    content = Copied(
-        unchanged(dataset), ((require_local(dataset.path).absolute(), range(len(dataset))),)
-    )
+    content = Copied(unchanged(dataset), ((_absolute(dataset), range(len(dataset))),))
     checksum = dataset.attributes["content_sha256"]
     return Planned(content, path, exact_layout=True, expected=checksum)
 
@@ -343,9 +339,7 @@ def plan_merge(
     sentence = f"Merged from {len(datasets)} datasets of {sizes} samples."
     operation = Operation("merge", {}, command, sentence)
     description = derived(datasets, schema, total, name, operation)
-    pieces = tuple(
-        (require_local(dataset.path).absolute(), range(len(dataset))) for dataset in datasets
-    )
+    pieces = tuple((_absolute(dataset), range(len(dataset))) for dataset in datasets)
     return Planned(Copied(description, pieces), path)
 
 
@@ -361,6 +355,10 @@ def _open_source(source: Path | str) -> Dataset:
         if not path.exists():
             raise Damage(f"{path}: shard is missing: put it back, or make the dataset again")
     return dataset
+
+
+def _absolute(dataset: Dataset) -> Path:
+    return require_local(dataset.path).absolute()
 
 
 def _checked_out(out: Path | str, sources: Sequence[Path | str]) -> Path:

@@ -23,6 +23,14 @@ OLD_SETTINGS = {
 """Training settings: the old name → today's."""
 OLD_DATASETS = {"dota-crops": "dota-planes"}
 """The `task` attribute of datasets: the old name → today's."""
+OLD_TEST_SETS = {
+    # ICDAR blocks of generator version 1 had `source_image` as a list of one name; nothing else
+    # differs from version 2.
+    "d515dc888f0317b1a2fd7cafd3d9c2569baf7e97417d17222f006c533053d42f": (
+        "3d7a3fb1a863cb64f971141368afcbbc12596957d98464c893cbbcc0d85e762f"
+    ),
+}
+"""Content checksums of test sets: that of the same samples as they were stored once → today's."""
 OLD_CHECKPOINT_PARTS = {"average": "ema", "optimiser": "optimizer"}
 """First parts of tensor names in checkpoints: the old one → today's."""
 

@@ -12,7 +12,7 @@ from typing import Any
 from benchmark.evaluation.evaluate import Column, Evaluation, Predicted, Scores
 from benchmark.evaluation.metrics import Score
 from benchmark.files import read_json, write_json
-from benchmark.old_files import upgrade_result
+from benchmark.old_files import OLD_TEST_SETS, upgrade_result
 from benchmark.options import Option, flag, is_line, is_number, number, whole
 from benchmark.registry import find_task
 from benchmark.tasks.task import Task
@@ -219,7 +219,7 @@ def result_from_json(values: Any, path: Path) -> Result:
         wrong=wrong,
         wrong_total=values["wrong_total"],
         seconds=values["seconds"],
-        test_data=data["test"],
+        test_data=OLD_TEST_SETS.get(data["test"], data["test"]),
         train_data=data.get("train", ""),
         environment=_checked_environment(_dict(values.get("environment", {}), "environment")),
         parameters=values.get("parameters"),

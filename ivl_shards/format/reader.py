@@ -195,9 +195,13 @@ class DatasetFiles:
             index = RemoteBytes(self.path, self._size)
             return RemoteShard(index, path, entry, self.schema, self._tables, k, self.first(k))
         assert isinstance(path, Path) and isinstance(self.path, Path)
-        shard_size(path)
-        mapped = MappedFile(path)
-        if mapped.size != entry.length or not has_checksum(mapped, entry.sha256):
+        if shard_size(path) != entry.length:
+            return None
+        try:
+            mapped = MappedFile(path)
+        except OSError:
+            return None  # what is wrong is said when it is opened as HDF5
+        if not has_checksum(mapped, entry.sha256):
             return None
         if self._index is None:
             self._index = MappedFile(self.path)

@@ -99,6 +99,17 @@ def test_a_shard_of_another_dataset_is_refused(many: Path, tmp_path: Path) -> No
         open_dataset(many)[5]
 
 
+@pytest.mark.parametrize("content", [b"", b"short", b"x" * 5000])
+def test_a_shard_that_is_something_else_gives_one_line(many: Path, content: bytes) -> None:
+    path = open_dataset(many).shards[1]
+    path.write_bytes(content)
+    for command in (["info"], ["export", "--format", "files", "--quiet"]):
+        out = [str(many.with_name("out"))] if command[0] == "export" else []
+        words = [tool("ivl-shards"), *command, str(many), *out]
+        run = subprocess.run(words, capture_output=True, text=True)
+        assert_one_line(run, 2, str(path))
+
+
 @pytest.mark.parametrize(
     "value",
     [

@@ -110,7 +110,8 @@ READ_IN_ORDER = ("README.md", "docs/TUTORIAL.md")
 # Pages without commands, and why their examples are in order nevertheless.
 OTHER_PAGES = {
     "docs/ARCHITECTURE.md": "has none; test_imports.py checks who imports whom",
-    "docs/PROTOCOL.md": "has none; explains what other pages and the code do",
+    "docs/PROTOCOL.md": "its example is run by test_predictions.py",
+    "docs/SCALE.md": "has none; perf/scale.py measures what it says",
     "docs/FORMAT.md": "its examples are run by test_third_party_tools.py",
     "docs/SECURITY.md": "has none; what it says is tested where it names the tests",
     "docs/RESULTS.md": "written from results/, see below",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ivl_shards.errors import Damage, UserError
+from ivl_shards.errors import UserError
 from ivl_shards.format.metadata import Metadata
-from ivl_shards.format.reader import Dataset
+from ivl_shards.format.reader import Dataset, shard_size
 from ivl_shards.remote import require_local
 
 
@@ -55,15 +55,14 @@ def list_files(dataset: Dataset) -> Iterator[File]:
 
 
 def _file(whole: Path, path: Path, first: int, samples: int) -> File:
+    size = shard_size(path)  # raises if it is missing, or a pipe that would block
     try:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError:
-        raise Damage(f"{path}: shard is missing: put it back, or make the dataset again") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     name = path.relative_to(whole.parent).as_posix()
-    return File(name, path.stat().st_size, digest, first, samples)
+    return File(name, size, digest, first, samples)
 
 
 def split_name(dataset: Dataset) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 from many_shards import make_dataset
-from measure import Figure, Run, at_least, at_most, run, show, stated
+from measure import Figure, Run, at_least, at_most, run, run_program, show, stated
 
 import shapes_gen
 from ivl_shards import Dataset, open_dataset
@@ -116,14 +116,12 @@ def indexing(folder: Path, shard: Path) -> list[Figure]:
     program = Path(__file__).with_name("many_shards.py")
     for shards, (info, opening, memory) in MANY.items():
         out = folder / f"many-{shards}.h5"
-        begun = time.perf_counter()
-        peak = float(output(sys.executable, program, shard, out, shards))
-        took = time.perf_counter() - begun
+        written = run_program(Path(sys.executable), program, shard, out, shards)
         opened = float(output(sys.executable, "-c", _OPEN, out))
         told: Run = run("ivl-shards", "info", out)
         found += [
-            at_most(f"{shards:,} shards: memory to write the index", peak, "MB", memory),
-            stated(f"{shards:,} shards: time for that, for each shard", 1000 * took / shards, "ms"),
+            at_most(f"{shards:,} shards: memory to write the index", written.peak, "MB", memory),
+            stated(f"{shards:,} shards: time for that, each", 1000 * written.wall / shards, "ms"),
             at_most(f"{shards:,} shards: open", opened, "s", opening),
             at_most(f"{shards:,} shards: `info`", told.wall, "s", info),
             stated(f"{shards:,} shards: size of the index", out.stat().st_size / 1e6, "MB"),

@@ -198,6 +198,7 @@ def test_verify_with_several_processes_finds_the_same(
     assert len(alone) == 1 and str(path) in alone[0]
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
 def test_the_index_takes_no_memory_for_each_shard(tmp_path: Path) -> None:
     """Ten times the shards take little more memory; HDF5 would need 30 kB for each."""
     shapes_gen.generate(ToyRecipe((1,), 2), tmp_path / "toy.h5", workers=1)

@@ -8,8 +8,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from ivl_shards.format.dataset_files import Hdf5Shard
 from ivl_shards.format.index import write_index
-from ivl_shards.format.reader import Hdf5Shard
 
 # File systems limit the links to one file: ext4 to 65,000.
 _LINKS = 50_000

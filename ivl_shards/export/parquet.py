@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ivl_shards.errors import Damage, Stopped, UserError
+from ivl_shards.format.dataset_files import shard_size
 from ivl_shards.format.kinds import kind_of, unpadded_shape
 from ivl_shards.format.pictures import pngs
-from ivl_shards.format.reader import Dataset, shard_size
+from ivl_shards.format.reader import Dataset
 from ivl_shards.format.schema import DIGEST, ENCODED, MEMORY, Array, Field, check_classes
 from ivl_shards.inspect.card import card
 from ivl_shards.inspect.croissant import croissant

@@ -3,8 +3,9 @@
 from typing import Any
 
 from ivl_shards.errors import printable
+from ivl_shards.format.dataset_files import shard_size
 from ivl_shards.format.metadata import stored_sources
-from ivl_shards.format.reader import Dataset, shard_size
+from ivl_shards.format.reader import Dataset
 from ivl_shards.format.schema import Field
 from ivl_shards.inspect.statistics import count_noun, count_samples
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Literal
 
 from ivl_shards.errors import UserError
+from ivl_shards.format.dataset_files import shard_size
 from ivl_shards.format.metadata import Metadata
-from ivl_shards.format.reader import Dataset, shard_size
+from ivl_shards.format.reader import Dataset
 from ivl_shards.remote import require_local
 
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from ivl_shards.errors import Damage
 from ivl_shards.format.columns import decode
+from ivl_shards.format.dataset_files import DatasetFiles
 from ivl_shards.format.index import group_problems
-from ivl_shards.format.reader import Dataset, DatasetFiles, unpad
+from ivl_shards.format.reader import Dataset, unpad
 from ivl_shards.format.sample import Sample, digest
 from ivl_shards.format.schema import DEFLATE, DIGEST, MEMORY, PLAIN, Array, Schema, check_classes
 from ivl_shards.format.seal import check_bytes

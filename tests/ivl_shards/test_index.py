@@ -16,7 +16,7 @@ from commands import ROOT, assert_one_line, tool
 from crafted import reseal
 from ivl_shards import Dataset, open_dataset
 from ivl_shards.format import index as index_module
-from ivl_shards.format.reader import DatasetFiles, Hdf5Shard
+from ivl_shards.format.dataset_files import DatasetFiles, Hdf5Shard
 from ivl_shards.inspect.verify import problems
 from shapes_gen import ColouredRecipe, ToyRecipe
 

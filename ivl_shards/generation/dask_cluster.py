@@ -115,11 +115,13 @@ def _run(client: Any, address: str, jobs: list[Job], interrupt: Interrupt) -> It
     while left:
         time.sleep(_POLL)
         interrupt.check()
-        # A job that is "lost" with its worker is run again by another.
-        for future in [f for f in left if f.status not in ("pending", "lost")]:
-            if future.status == "error":
+        # Each status is read once: a finished job turns into a lost one when its worker dies.
+        for future, status in [(future, future.status) for future in left]:
+            if status in ("pending", "lost"):  # lost with its worker, and run again by another
+                continue
+            if status == "error":
                 raise _explained(future.exception())
-            if future.status != "finished":  # cancelled: unknown to the scheduler
+            if status != "finished":  # cancelled: unknown to the scheduler
                 raise _lost(address)
             yield left.pop(future)
         watch.look()

@@ -27,6 +27,7 @@ from benchmark.evaluation.predictions import (
     Predictions,
     check_rows,
     read_predictions,
+    stated_task,
     write_predictions,
 )
 from benchmark.models.load import find_weights, load_model
@@ -117,10 +118,10 @@ def score_command(predictions: Path, task_name: str | None, **options: Any) -> N
 def score_file(path: Path, task_name: str | None, test: TestSet) -> Result:
     """Return the scores of a file of predictions."""
     begun = time.monotonic()
-    found = read_predictions(path)
-    if task_name is not None and task_name != found.task:
-        raise UserError(f"{path}: its predictions are for {found.task}, not for {task_name}")
-    task = find_task(found.task)
+    stated = stated_task(path)
+    if task_name is not None and task_name != stated:
+        raise UserError(f"{path}: its predictions are for {stated}, not for {task_name}")
+    task = find_task(stated)
     found = read_predictions(path, task.kind)
     dataset = test.open(task)
     checksum = dataset.attributes["content_sha256"]

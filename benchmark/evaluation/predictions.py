@@ -99,14 +99,7 @@ def read_predictions(path: Path, kind: str | None = None) -> Predictions:
     An error names the line.
     """
     lines = _json_lines(path)
-    number, header = next(lines, (0, None))
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise UserError(
-            f'{path}: not a file of predictions: its first line must have "format": "{FORMAT}"'
-        )
-    for name in ("task", "model", "test_data"):
-        if not is_line(header.get(name)) or not header[name]:
-            raise UserError(f'{path}: line {number}: "{name}" is missing or not a line of text')
+    header = _header(path, lines)
     rows: dict[int, RowPrediction] = {}
     for number, line in lines:
         try:
@@ -118,6 +111,23 @@ def read_predictions(path: Path, kind: str | None = None) -> Predictions:
         rows[found.row] = found
     ordered = tuple(rows[row] for row in sorted(rows))
     return Predictions(header["task"], header["model"], header["test_data"], ordered)
+
+
+def stated_task(path: Path) -> str:
+    """Return the task that a file of predictions names in its first line."""
+    return str(_header(path, _json_lines(path))["task"])
+
+
+def _header(path: Path, lines: Iterator[tuple[int, Any]]) -> dict[str, Any]:
+    number, header = next(lines, (0, None))
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise UserError(
+            f'{path}: not a file of predictions: its first line must have "format": "{FORMAT}"'
+        )
+    for name in ("task", "model", "test_data"):
+        if not is_line(header.get(name)) or not header[name]:
+            raise UserError(f'{path}: line {number}: "{name}" is missing or not a line of text')
+    return header
 
 
 def check_rows(path: Path, rows: Sequence[RowPrediction], samples: int) -> None:

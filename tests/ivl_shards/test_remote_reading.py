@@ -72,7 +72,7 @@ def test_a_sample_costs_few_requests(folder: Path, web: Traffic) -> None:
     web.clear()
     remote[250]
     assert web.requests == []
-    assert remote[251].length in (3, 4)  # its labels have come along
+    assert remote[251].length in (3, 4)  # its labels are in memory already
     assert len(web.requests) <= 1
 
 

@@ -206,18 +206,7 @@ def test_the_lowest_peak_counted_is_one_of_those_in_the_memory() -> None:
     for counted, lowest in (([], 0.0), ([0], 0.9), ([0, 1], 0.6), ([0, 1, 2], 0.2)):
         drawn = torch.tensor([[float(k in counted) for k in range(3)]])
         memory = draw_peaks(centres, drawn, sigmas, size)
-        heights, number = lowest_counted(first, memory)
-        assert float(heights[0]) == pytest.approx(lowest, rel=0.15)
-        assert int(number[0]) == len(counted)
-
-
-@pytest.mark.parametrize("x", [16.0, 16.5, 17.0, 17.3])
-def test_a_peak_is_counted_once_wherever_it_is(x: float) -> None:
-    """Also on the edge between two cells, where both have the same height."""
-    memory = draw_peaks(
-        torch.tensor([[[x, 20.0]]]), torch.ones(1, 1), torch.tensor([2.5]), (48, 64)
-    )
-    assert int(lowest_counted(torch.ones(1, 24, 32), memory)[1][0]) == 1
+        assert float(lowest_counted(first, memory)[0]) == pytest.approx(lowest, rel=0.15)
 
 
 @pytest.mark.parametrize("scale", [0.75, 1.0, 1.25])
@@ -252,11 +241,10 @@ _ROW = [0.5] * 5
         ([0.6, 0.5, 0.36], 3),
         ([0.5, 0.4, 0.25], 2),
         ([0.2, 0.1, 0.1], 0),
-        # The thresholds are lower for more peaks than in training.
-        ([*_ROW[1:], 0.28], 4),
-        ([*_ROW, 0.28], 6),
-        ([*_ROW, 0.28, 0.22], 6),
-        ([*_ROW, 0.22], 5),
+        # The same at any step, also beyond the numbers of training.
+        ([*_ROW[1:], 0.32], 5),
+        ([*_ROW, 0.32], 6),
+        ([*_ROW, 0.28], 5),
     ],
 )
 def test_counting_ends_where_confidence_drops(heights: list[float], count: int) -> None:
@@ -276,5 +264,5 @@ def test_counting_ends_where_confidence_drops(heights: list[float], count: int) 
             return max_pool2d(peaks, 2).logit(eps=1e-6)
 
     model = FixedPeaks(3, fields=(2, 2, 2), step=1, reach=1).eval()
-    model.scales, model.thresholds = (1.0,), ((0.5, 0.3), (0.4, 0.25))
+    model.scales, model.thresholds = (1.0,), (0.5, 0.3)
     assert model.predict(torch.rand(1, 3, 64, 64)) == [count]

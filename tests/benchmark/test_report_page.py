@@ -172,7 +172,7 @@ def test_trials_are_shown_on_demand(browser, tmp_path: Path) -> None:
         "#leaderboard [data-task=coloured-shapes] tbody tr": (4, 11),
         "#coloured-shapes .card > .scroll:visible tbody tr": (5, 12),
         "#coloured-shapes .pair .card:nth-child(1) .legend button": (5, 12),
-        "#coloured-shapes .pair .card:nth-child(2) .legend button": (2, 9),
+        "#coloured-shapes .pair .card:nth-child(2) .legend button": (6, 13),
     }
 
     def counts() -> list[int]:

@@ -15,11 +15,12 @@ from dota_crops.extract import schema, size, start
 from dota_crops.plan import NAME, Plan, make_plan
 from dota_crops.recipe import DotaRecipe
 from ivl_shards import Generator, Made
+from ivl_shards.processes import available_cores
 from ivl_shards.remote import Location
 
 DOTA = Generator(
     name=NAME,
-    version="2",
+    version="3",
     task="dota-planes",
     licence=LICENCE,
     schema=schema,
@@ -44,5 +45,5 @@ def generate(
     Where the images cannot give as many crops as the recipe asks for, there are fewer:
     `make_plan(recipe, root).yields` has the number for each count.
     """
-    plan = make_plan(recipe, Path(root), strict)
+    plan = make_plan(recipe, Path(root), strict, options.get("workers") or available_cores())
     return ivl_shards.generate(DOTA, plan.recipe, out, source=plan.source, **options)

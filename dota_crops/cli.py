@@ -23,6 +23,7 @@ from ivl_shards.options import (
     total_samples,
     version_option,
 )
+from ivl_shards.processes import available_cores
 from ivl_shards.remote import Location
 
 # The paper's: 20,000 crops to train on, 200 of each count to test on.
@@ -67,7 +68,8 @@ def cli(
     knobs = take_knobs(DotaRecipe, options)
     samples = total_samples(counts, n, total)
     recipe = DotaRecipe(counts, samples, seed, split, dense_memory, **knobs)
-    plan = make_plan(recipe, root, strict)
+    workers = options.get("workers") or available_cores()
+    plan = make_plan(recipe, root, strict, workers, quiet)
     for complaint in plan.complaints:
         click.echo(f"warning: {complaint}", err=True)
     for shortage in shortages(plan):

@@ -7,6 +7,7 @@ import cv2
 import numpy as np
 from PIL import Image
 
+from dota_crops.contrast import contrasts
 from dota_crops.cut_rule import judge
 from dota_crops.picture import Picture, open_picture
 from dota_crops.plan import Crop, PlannedCrops
@@ -48,6 +49,14 @@ def schema(recipe: DotaRecipe) -> Schema:
             Field(
                 "difficult", "u1", (most,), "difficulty of each as labelled, 0: none", **of_objects
             ),
+            Field(
+                "contrast",
+                "f4",
+                (most,),
+                "RMS contrast of each in the source image",
+                "grey levels",
+                **of_objects,
+            ),
             Field("source_image", f"S{LONGEST_NAME}", (), "file name of the source image"),
             Field("window", "i4", (4,), "(x0, y0, x1, y1) of the crop there", source),
             Field(
@@ -86,32 +95,36 @@ def start(recipe: DotaRecipe, source: PlannedCrops) -> Callable[[int], Sample]:
 
     Rows are grouped by image, so holding the last picture means decoding each once.
     """
-    held: dict[int, Picture] = {}
+    held: dict[int, tuple[Picture, Array]] = {}
 
     def sample(row: int) -> Sample:
         crop = source.crops[row]
         scene = source.scenes[crop.scene]
         if crop.scene not in held:
             held.clear()  # first, so that two are never in memory
-            held[crop.scene] = open_picture(scene.path, scene.height * scene.width)
-        return extract(recipe, scene, crop, held[crop.scene])
+            picture = open_picture(scene.path, scene.height * scene.width)
+            levels = contrasts(picture, scene.quads, scene.height, scene.width)
+            held[crop.scene] = picture, levels
+        return extract(recipe, scene, crop, *held[crop.scene])
 
     return sample
 
 
-def extract(recipe: DotaRecipe, scene: Scene, crop: Crop, picture: Picture) -> Sample:
-    """Cut one sample out of an image."""
+def extract(
+    recipe: DotaRecipe, scene: Scene, crop: Crop, picture: Picture, contrast: Array
+) -> Sample:
+    """Cut one sample out of an image; `contrast` (n,) is that of each object in the image."""
     window = np.array([crop.window])
     pixels = picture.window(*crop.window)
     if pixels.shape[:2] != (crop.window[3] - crop.window[1], crop.window[2] - crop.window[0]):
         raise UserError(f"{scene.path}: has changed since the crops were planned: run again")
-    pixels = turned(resized(pixels, recipe.size), crop.turn)
     verdict = judge(recipe.cut, scene.polygons, scene.centres, window)
     things = verdict.members(0)
     if verdict.counts()[0] != crop.count:
         raise AssertionError(f"{scene.name} {crop}: the search and the rule disagree")
     scale = recipe.size / (crop.window[2] - crop.window[0])
     source_quads = scene.quads[things]  # (K, 4, 2)
+    pixels = turned(resized(pixels, recipe.size), crop.turn)
     quads = _turned_points((source_quads - crop.window[:2]) * scale, crop.turn, recipe.size)
     # Of an object that is kept though cut, the centre might lie beyond the edge.
     centres = np.clip(quads.mean(1), 0, recipe.size)
@@ -125,6 +138,7 @@ def extract(recipe: DotaRecipe, scene: Scene, crop: Crop, picture: Picture) -> S
             "quads": quads.astype(np.float32),
             "object_size": (scene.sizes[things] * scale).astype(np.float32),
             "difficult": scene.difficult[things],
+            "contrast": contrast[things].astype(np.float32),
             "source_image": np.array(scene.name.encode(), f"S{LONGEST_NAME}"),
             "window": window[0].astype(np.int32),
             "turn": np.uint8(crop.turn),

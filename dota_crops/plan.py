@@ -1,25 +1,35 @@
 """Plan: which crops a dataset consists of, before any pixel is decoded."""
 
 import hashlib
+import multiprocessing
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
+from dota_crops.cut_rule import judge
 from dota_crops.recipe import DotaRecipe
-from dota_crops.scenes import Complaint, Scene, find_split, read_scene
+from dota_crops.scenes import Complaint, Pair, ReadScene, Scene, find_split, read_scene
 from dota_crops.search import FoundWindows, search
 from ivl_shards import UserError
 from ivl_shards.format.schema import Array
 from ivl_shards.generation.randomness import Draws
+from ivl_shards.progress import show_progress
 
 NAME = "dota-crops"
 TURNS = 8
 # Windows of one image and count that are compared with each other: the table of pairs is small.
 _COMPARED = 1500
+# Starting processes takes longer than searching fewer images than this.
+_FEW = 8
+# Images that each process is given at a time.
+_AHEAD = 4
 
 
 @dataclass(frozen=True)
@@ -75,9 +85,11 @@ class Plan:
         return PlannedCrops(self.scenes, self.crops)
 
 
-def make_plan(recipe: DotaRecipe, root: Path, strict: bool = False) -> Plan:
+def make_plan(
+    recipe: DotaRecipe, root: Path, strict: bool = False, workers: int = 1, quiet: bool = True
+) -> Plan:
     """Find the crops that a recipe asks for in DOTA's images under a folder."""
-    gathered = _gather(recipe, root, strict)
+    gathered = _gather(recipe, root, strict, workers, quiet)
     crops, yields = _select(recipe, gathered)
     if not crops:
         raise UserError(_nothing(recipe, root, gathered))
@@ -108,7 +120,9 @@ def _select(recipe: DotaRecipe, gathered: "_Gathered") -> tuple[list[Crop], dict
     """Return the crops of each count, spread over the images."""
     yields = {count: Yield(asked) for count, asked in recipe.wanted().items()}
     crops: list[Crop] = []
-    for count, of_count in yields.items():
+    taken: dict[int, list[frozenset[int]]] = {k: [] for k in range(len(gathered.scenes))}
+    # The highest counts have the fewest windows, so they choose first.
+    for count, of_count in sorted(yields.items(), reverse=True):
         supply = []
         for k, (scene, pool) in enumerate(zip(gathered.scenes, gathered.pools, strict=True)):
             windows = pool.windows[count]
@@ -118,10 +132,34 @@ def _select(recipe: DotaRecipe, gathered: "_Gathered") -> tuple[list[Crop], dict
             of_count.images += len(windows) > 0
             of_count.apart += len(chosen) * (TURNS if recipe.turns else 1)
             supply.append(_crops_of(k, count, chosen, recipe.turns, rng))
-        given = list(islice(_in_turn(supply), of_count.asked))
+        candidates: Iterator[Crop] = _in_turn(supply)
+        if recipe.shared < 1:
+            candidates = _differing(recipe, gathered.scenes, candidates, taken)
+        given = list(islice(candidates, of_count.asked))
         of_count.given = len(given)
         crops += given
     return crops, yields
+
+
+def _differing(
+    recipe: DotaRecipe,
+    scenes: list[Scene],
+    crops: Iterator[Crop],
+    taken: dict[int, list[frozenset[int]]],
+) -> Iterator[Crop]:
+    """Yield the crops that share few objects with each of those taken before, and take them."""
+    for crop in crops:
+        scene = scenes[crop.scene]
+        verdict = judge(recipe.cut, scene.polygons, scene.centres, np.array([crop.window]))
+        objects = frozenset(verdict.members(0).tolist())
+        if all(_common(objects, other) <= recipe.shared for other in taken[crop.scene]):
+            taken[crop.scene].append(objects)
+            yield crop
+
+
+def _common(one: frozenset[int], other: frozenset[int]) -> float:
+    """Return intersection over union; two empty sets have nothing in common."""
+    return len(one & other) / max(1, len(one | other))
 
 
 @dataclass
@@ -132,7 +170,7 @@ class _Gathered:
     complaints: list[Complaint] = field(default_factory=list)
 
 
-def _gather(recipe: DotaRecipe, root: Path, strict: bool) -> _Gathered:
+def _gather(recipe: DotaRecipe, root: Path, strict: bool, workers: int, quiet: bool) -> _Gathered:
     """Find the images that hold windows, sorted by name; with a limit, drawn by the seed."""
     split = find_split(root, recipe.split)
     gathered = _Gathered(complaints=_allowed(list(split.complaints), strict))
@@ -140,25 +178,54 @@ def _gather(recipe: DotaRecipe, root: Path, strict: bool) -> _Gathered:
     pairs = split.pairs
     if recipe.images is not None:
         pairs = sorted(pairs, key=lambda pair: _lot(recipe, pair.name))
-    for n, pair in enumerate(pairs):
-        if len(gathered.scenes) == recipe.images:
-            gathered.unused["more than --images"] = len(pairs) - n
-            break
-        seen = read_scene(pair, recipe.category, min(recipe.counts))
-        gathered.complaints += _allowed(seen.complaints, strict)
-        reason = seen.reason
-        if seen.scene is not None:
-            pool = search(recipe, seen.scene, _draws(recipe, seen.scene, "search").at(0, 0))
-            if any(len(windows) for windows in pool.windows.values()):
-                gathered.scenes.append(seen.scene)
-                gathered.pools.append(pool)
-                continue
-            reason = "no window fits"
-        gathered.unused[reason] += 1
+    with show_progress(len(pairs), quiet, "images searched") as report:
+        report(0)
+        for n, (seen, pool) in enumerate(_searched(recipe, pairs, workers)):
+            if len(gathered.scenes) == recipe.images:
+                gathered.unused["more than --images"] = len(pairs) - n
+                break
+            report(1)
+            gathered.complaints += _allowed(seen.complaints, strict)
+            reason = seen.reason
+            if seen.scene is not None and pool is not None:
+                if any(len(windows) for windows in pool.windows.values()):
+                    gathered.scenes.append(seen.scene)
+                    gathered.pools.append(pool)
+                    continue
+                reason = "no window fits"
+            gathered.unused[reason] += 1
     order = sorted(range(len(gathered.scenes)), key=lambda k: gathered.scenes[k].name)
     gathered.scenes = [gathered.scenes[k] for k in order]
     gathered.pools = [gathered.pools[k] for k in order]
     return gathered
+
+
+_Searched = tuple[ReadScene, FoundWindows | None]
+
+
+def _searched(recipe: DotaRecipe, pairs: list[Pair], workers: int) -> Iterator[_Searched]:
+    """Yield what each image and its labels hold, in order, searched on several cores."""
+    look = partial(_look, recipe)
+    if workers == 1 or len(pairs) < _FEW:
+        yield from map(look, pairs)
+        return
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(workers, len(pairs)), spawn) as pool:
+        try:
+            # A few at a time: with --images, most of DOTA need not be searched.
+            for start in range(0, len(pairs), _AHEAD * workers):
+                yield from pool.map(look, pairs[start : start + _AHEAD * workers])
+        except BrokenProcessPool:
+            raise UserError("a process of the search ended: try fewer --workers") from None
+
+
+def _look(recipe: DotaRecipe, pair: Pair) -> _Searched:
+    seen = read_scene(pair, recipe.category, min(recipe.counts))
+    if seen.scene is None:
+        return seen, None
+    pool = search(recipe, seen.scene, _draws(recipe, seen.scene, "search").at(0, 0))
+    # Afresh, without the polygons that the search has cached: they would be sent along.
+    return replace(seen, scene=replace(seen.scene)), pool
 
 
 def _allowed(complaints: list[Complaint], strict: bool) -> list[Complaint]:

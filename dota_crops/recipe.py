@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, NoReturn
 
+from dota_crops.contrast import VISIBLE
 from dota_crops.cut_rule import parse_cut
 from dota_crops.labels import CATEGORIES
 from ivl_shards import Recipe, UserError
@@ -68,6 +69,18 @@ class DotaRecipe(Recipe):
         0,
         1,
         train=1.0,
+    )
+    # Windows that overlap less may still show the same objects, in one count or in two.
+    shared: float = knob(
+        0.8,
+        "Maximum part of the objects in two crops of one image, whatever their counts, that are in "
+        "both (intersection over union).",
+        0,
+        1,
+        train=1.0,
+    )
+    visible: bool = knob(
+        False, f"Only windows whose objects all have a contrast of {VISIBLE:g} or more."
     )
     # Makes more crops to train on, but no new ones to test on.
     turns: bool = knob(False, "Mirror windows and turn them by right angles.", train=True)

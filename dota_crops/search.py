@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import shapely
 
+from dota_crops.contrast import VISIBLE, contrasts
 from dota_crops.cut_rule import REJECT, judge, parse_cut
+from dota_crops.picture import open_picture
 from dota_crops.recipe import DotaRecipe
 from dota_crops.scenes import Scene
 from ivl_shards.format.schema import Array
@@ -42,6 +44,7 @@ OTHER = "another number of objects"
 
 def search(recipe: DotaRecipe, scene: Scene, rng: np.random.Generator) -> FoundWindows:
     """Find windows for every count of the recipe."""
+    visible = _visible(recipe, scene)
     pool = FoundWindows()
     found: dict[int, list[Array]] = {count: [] for count in recipe.counts}
     shape = _Shapes(scene)
@@ -50,7 +53,7 @@ def search(recipe: DotaRecipe, scene: Scene, rng: np.random.Generator) -> FoundW
         for tile in proposals.tiles(0, 0, scene.width - side, scene.height - side):
             corners = proposals.at(tile, rng, pool)  # (m, 2)
             windows = np.concatenate([corners, corners + side], 1)
-            for count, some in _by_count(recipe, scene, tile.near, windows).items():
+            for count, some in _by_count(recipe, scene, visible, tile.near, windows).items():
                 found[count].append(some)
     for count, parts in found.items():
         pool.windows[count] = np.unique(
@@ -79,14 +82,24 @@ def window_sides(recipe: DotaRecipe, scene: Scene, rng: np.random.Generator) -> 
     return sorted({int(side) for side in least + (most - least) * steps * steps})
 
 
-def _by_count(recipe: DotaRecipe, scene: Scene, near: Array, windows: Array) -> dict[int, Array]:
+def _visible(recipe: DotaRecipe, scene: Scene) -> Array:
+    """Tell which objects may be in a window, (n,): all, or those with enough contrast."""
+    if not recipe.visible:
+        return np.ones(len(scene.quads), bool)
+    picture = open_picture(scene.path, scene.height * scene.width)
+    return contrasts(picture, scene.quads, scene.height, scene.width) >= VISIBLE
+
+
+def _by_count(
+    recipe: DotaRecipe, scene: Scene, visible: Array, near: Array, windows: Array
+) -> dict[int, Array]:
     """Return the windows that satisfy the rule, by the number of objects that then count."""
     verdict = judge(recipe.cut, scene.polygons[near], scene.centres[near], windows)
     seen = scene.sizes[near][verdict.thing]  # of each pair
     side = (windows[:, 2] - windows[:, 0])[verdict.window]
     small = seen * recipe.size < recipe.smallest * side
     counts = verdict.counts()
-    counts[verdict.window[small]] = -1
+    counts[verdict.window[small | ~visible[near][verdict.thing]]] = -1
     return {count: windows[counts == count] for count in recipe.counts}
 
 

@@ -30,6 +30,8 @@ def _why(of_count: Yield) -> str:
     if not of_count.windows:
         return "no window of the images holds just that many"
     found = f"{of_count.windows:,} windows were found in {of_count.images} images"
+    if of_count.given < of_count.apart:
+        return f"{found}, but only {of_count.given:,} crops keep to --overlap and --shared"
     if of_count.apart < of_count.windows:
         return f"{found}, but only {of_count.apart:,} crops keep to --overlap"
     return f"{found}, and no more"

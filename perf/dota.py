@@ -12,6 +12,7 @@ from pathlib import Path
 import cv2
 
 from dota_crops import DotaRecipe, make_plan
+from dota_crops.contrast import contrasts
 from dota_crops.extract import extract
 from dota_crops.picture import open_picture
 
@@ -42,11 +43,12 @@ def main() -> None:
     for k in chosen:
         scene = plan.scenes[k]
         picture = open_picture(scene.path, scene.height * scene.width)
+        levels = contrasts(picture, scene.quads, scene.height, scene.width)
         own = [crop for crop in plan.crops if crop.scene == k]
         crops += len(own)
         cropping += cpu_seconds(
-            lambda own=own, scene=scene, picture=picture: [  # type: ignore[misc]
-                extract(plan.recipe, scene, crop, picture) for crop in own
+            lambda own=own, scene=scene, picture=picture, levels=levels: [  # type: ignore[misc]
+                extract(plan.recipe, scene, crop, picture, levels) for crop in own
             ]
         )
     each = cropping / crops

@@ -11,8 +11,10 @@ import pytest
 
 import dota_crops.extract
 from dota_crops import DotaRecipe, generate, make_plan
+from dota_crops.contrast import VISIBLE, contrasts
 from dota_crops.cut_rule import judge, parse_cut
 from dota_crops.extract import PlannedCrops, resized, start
+from dota_crops.picture import open_picture
 from dota_crops.plan import Crop, choose, shared
 from dota_crops.scenes import Pair, read_scene
 from dota_crops.statistics import shortages
@@ -233,3 +235,60 @@ def test_thousands_of_ships_in_one_image_are_no_trouble(tmp_path: Path) -> None:
     plan = make_plan(DotaRecipe((9, 16), 40, category="ship", effort=6), tmp_path)
     assert plan.yields[9].given + plan.yields[16].given > 0
     assert all(isinstance(crop, Crop) for crop in plan.crops)
+
+
+def objects_of(path: Path) -> dict[str, list[set[int]]]:
+    """The objects of every crop, by source image."""
+    found: dict[str, list[set[int]]] = {}
+    dataset = open_dataset(path)
+    for row in range(len(dataset)):
+        sample = dataset[row]
+        lines = {int(line) for line in sample["source_line"]}
+        found.setdefault(str(sample["source_image"]), []).append(lines)
+    return found
+
+
+def test_test_crops_share_few_objects_whatever_their_counts(root: Path, tmp_path: Path) -> None:
+    generate(RECIPE, tmp_path / "test.h5", root=root, workers=1)
+    of_images = objects_of(tmp_path / "test.h5")
+    pairs = [pair for sets in of_images.values() for pair in itertools.combinations(sets, 2)]
+    assert len(pairs) > 30
+    assert max(len(a & b) / len(a | b) for a, b in pairs) <= RECIPE.shared
+    loose = make_plan(replace(RECIPE, shared=1.0), root)
+    assert len(loose.crops) >= sum(map(len, of_images.values()))
+
+
+def test_processes_find_the_same_crops(tmp_path: Path) -> None:
+    root = make_root(tmp_path, 9)
+    alone, together = (make_plan(RECIPE, root, workers=workers) for workers in (1, 2))
+    assert alone.crops == together.crops and alone.recipe == together.recipe
+    assert alone.rejected == together.rejected and alone.unused == together.unused
+
+
+def faint(root: Path, quads: np.ndarray, hidden: int) -> None:
+    """An image of squares, the first of which hardly differ from the ground."""
+    add_image(root, "P1", quads)
+    path = root / "val/images/P1.png"
+    pixels = cv2.imread(str(path))
+    for quad in quads[:hidden]:
+        cv2.fillConvexPoly(pixels, quad.astype(np.int32), (64, 54, 44))
+    assert cv2.imwrite(str(path), pixels)
+
+
+def test_contrast_is_that_of_the_object_with_its_ground(tmp_path: Path) -> None:
+    quads = squares(0)
+    faint(tmp_path, quads, 6)
+    path = tmp_path / "val/images/P1.png"
+    found = contrasts(open_picture(path, 600 * 600), quads, 600, 600)
+    # Half of an enlarged quad is ground, so the deviation is half the difference: 4 and 169.
+    assert np.allclose(found[:6], 2, atol=0.3) and np.allclose(found[6:], 84.5, atol=4)
+
+
+def test_visible_crops_hold_no_faint_object(tmp_path: Path) -> None:
+    faint(tmp_path, squares(0), 6)
+    for visible in (False, True):
+        out = tmp_path / f"{visible}.h5"
+        generate(replace(RECIPE, visible=visible), out, root=tmp_path, workers=1)
+        dataset = open_dataset(out)
+        lowest = [dataset[row]["contrast"].min() for row in range(len(dataset))]
+        assert (min(lowest) >= VISIBLE) == visible

@@ -86,7 +86,7 @@ CASES = {
     ),
     "text": Case(TEXT, "262a73c20b9c97923b308ec50d3e06a178b1970653ece19efbe377b740f32e88", _text),
     "dota": Case(
-        DOTA, "794c02de7aad8813ad57b2fe0a6f8f414b3332e359a17c1d27b84361785f0c7a", _dota, drawn=False
+        DOTA, "e62b367c18d74aa5db6102fdd6c71745aaab4a8a6a2549bcce1a300cae2d43bb", _dota, drawn=False
     ),
     "icdar": Case(
         ICDAR,

@@ -147,13 +147,14 @@ class Streamed:
         self._restart()
 
     def _restart(self) -> None:
+        self._region: Any = None  # first, so that two are never in memory
+        self._strips: deque[Array] = deque()  # of _STRIP rows each, but for the image's last
         try:
             image = _load(self._path, fail_on="truncated")
-            self._region: Any = pyvips.Region.new(_as_rgb(image))
+            self._region = pyvips.Region.new(_as_rgb(image))
         except (pyvips.Error, Unreadable, OSError) as error:
             raise _damaged(self._path, _reason(error)) from None
         self._height, self._width = image.height, image.width
-        self._strips: deque[Array] = deque()  # of _STRIP rows each, but for the image's last
         self._top = self._bottom = 0  # the rows that the strips cover
 
     def window(self, x0: int, y0: int, x1: int, y1: int) -> Array:

@@ -178,7 +178,7 @@ def _gather(recipe: DotaRecipe, root: Path, strict: bool, workers: int, quiet: b
     pairs = split.pairs
     if recipe.images is not None:
         pairs = sorted(pairs, key=lambda pair: _lot(recipe, pair.name))
-    with show_progress(len(pairs), quiet, "images searched") as report:
+    with show_progress(len(pairs), quiet or len(pairs) < _FEW, "images searched") as report:
         report(0)
         for n, (seen, pool) in enumerate(_searched(recipe, pairs, workers)):
             if len(gathered.scenes) == recipe.images:

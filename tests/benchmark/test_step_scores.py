@@ -363,6 +363,7 @@ def test_steps_of_bundled_weights_with_their_own_and_the_true_memory(tmp_path: P
 
 
 @pytest.mark.slow
-def test_a_model_without_a_memory_has_no_true_one() -> None:
-    run = bench("eval", "toy-shapes-end-to-end-fast", "--true-memory", "--lines", "1", "--n", "1")
+def test_a_model_without_a_memory_has_no_true_one(tmp_path: Path) -> None:
+    data = ("--data", str(tmp_path), "--lines", "1", "--n", "1")
+    run = bench("eval", "toy-shapes-end-to-end-fast", "--true-memory", *data)
     assert_one_line(run, 2, "--true-memory", "inductive")

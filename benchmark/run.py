@@ -10,9 +10,11 @@ import torch
 
 from benchmark.data.datasets import DataFolder, TestSet
 from benchmark.evaluation.decoding import Decoding
-from benchmark.evaluation.evaluate import evaluate
+from benchmark.evaluation.evaluate import Evaluation, evaluate
+from benchmark.evaluation.step_scores import with_true_memory
+from benchmark.evaluation.true_memory import guided_steps
 from benchmark.models.build import build_model
-from benchmark.models.contract import Model
+from benchmark.models.contract import InductiveModel, Model
 from benchmark.models.inductive_ocr import INDUCTIVE_OCR, InductiveOcr
 from benchmark.models.line_reader import LineReader
 from benchmark.models.load import find_weights, load_encoder, load_model
@@ -211,17 +213,25 @@ def score_weights(
     device: torch.device,
     named: Collection[str] = (),
     quiet: bool = False,
+    true_memory: bool = False,
 ) -> Result:
-    """Score a file of weights on a test set."""
+    """Score a file of weights on a test set; with `true_memory`, also its steps with that."""
     config, model = load_model(path, named)
     task = find_task(config.task)
     if INDUCTIVE_OCR in named:
         require(decoding.is_greedy, f"--lexicon, --beam: {INDUCTIVE_OCR} has its own decoding")
         config, model = replace(config, model=INDUCTIVE_OCR), with_recogniser(model, path)
     decoding.apply(model)
+    require(
+        not true_memory or isinstance(model, InductiveModel),
+        f"--true-memory: {config.model} has no memory that could be replaced: an inductive model "
+        "has one",
+    )
     dataset = test.open(task)
     with show_progress(len(dataset), quiet) as report:
         evaluation = evaluate(task, model, dataset, device, report)
+    if true_memory:
+        evaluation = _with_true_memory(evaluation, task, model, dataset, device, quiet)
     return Result(
         task=task,
         model=config.model,
@@ -232,6 +242,22 @@ def score_weights(
         environment=environment(),
         **scores_of(evaluation),
     )
+
+
+def _with_true_memory(
+    evaluation: Evaluation,
+    task: Task,
+    model: Model,
+    dataset: Dataset,
+    device: torch.device,
+    quiet: bool,
+) -> Evaluation:
+    """Add the scores of steps that are given the true memory."""
+    assert isinstance(model, InductiveModel) and evaluation.steps is not None
+    with show_progress(len(dataset), quiet) as report:
+        guided = guided_steps(task, model, dataset, device, report)
+    right, stopped = [each.right for each in guided], [each.stopped for each in guided]
+    return replace(evaluation, steps=with_true_memory(evaluation.steps, right, stopped))
 
 
 def with_recogniser(model: Model, path: Path) -> InductiveOcr:

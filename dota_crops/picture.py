@@ -41,6 +41,8 @@ _TAIL = 1 << 16
 
 # Loaders that libvips itself does not trust with files of strangers; none of them is used here.
 pyvips.block_untrusted_set(True)
+# An operation that is remembered keeps its buffers; no image is opened twice for the same purpose.
+pyvips.cache_set_max(0)
 
 
 class Picture(Protocol):

@@ -51,6 +51,7 @@ class EvalOptions:
     threads: int | None
     lexicon: str | None
     beam: int | None
+    true_memory: bool
     as_json: bool
     quiet: bool
 
@@ -99,6 +100,12 @@ class EvalOptions:
 @THREADS
 @LEXICON
 @BEAM
+@click.option(
+    "--true-memory",
+    is_flag=True,
+    help="Inductive models: score every step with the true memory as well, to see how errors "
+    "accumulate.",
+)
 @RESULT_JSON
 @QUIET
 def eval_command(**values: Any) -> None:
@@ -107,6 +114,8 @@ def eval_command(**values: Any) -> None:
     Or score an off-the-shelf reader, to compare with.
 
     Example: ivl-bench eval toy-shapes-inductive-fast --lines 1-100
+
+    Example: ivl-bench eval toy-shapes-inductive-fast --true-memory
 
     Example: ivl-bench eval --model ocr --task icdar-blocks
 
@@ -131,10 +140,19 @@ def _score(options: EvalOptions) -> Result:
         alone = (*ENGINES, INDUCTIVE_OCR)
         hint = did_you_mean(name, alone)
         require(name in ENGINES, f"--model {name}{hint}: without weights, {' or '.join(alone)}")
+        require(not options.true_memory, f"--true-memory: {name} has no memory")
         task = find_task(options.task_name)
         return score_ocr(name, options.place, task, test, decoding, options.quiet)
     require(name not in ENGINES, "give either RUN|WEIGHTS or --model ocr")
     named = () if name is None else (name,)
     with join_processes(options.device) as processes:
         path = find_weights(weights)
-        return score_weights(path, test, decoding, processes.device, named, options.quiet)
+        return score_weights(
+            path,
+            test,
+            decoding,
+            processes.device,
+            named,
+            options.quiet,
+            options.true_memory,
+        )

@@ -8,6 +8,7 @@ import click
 import torch
 
 from benchmark.results.result import Result
+from benchmark.results.step_results import step_table
 from benchmark.results.tables import text_tables
 from ivl_shards import UserError
 from ivl_shards.disk import write_whole
@@ -66,7 +67,11 @@ def print_results(results: list[Result], as_json: bool, as_list: bool = False) -
         click.echo(json.dumps(stored if as_list else stored[0], indent=1))
         return
     seeds = f", mean of {len(results)} seeds" if len(results) > 1 else ""
-    click.echo(text_tables(results[0].task, results[0].label + seeds, results))
+    task, label = results[0].task, results[0].label + seeds
+    click.echo(text_tables(task, label, results))
+    steps = [result.steps for result in results if result.steps is not None]
+    if len(steps) == len(results):
+        click.echo("\n" + step_table(label, task.unit, steps, results[0].trained_to))
 
 
 def write_pages(out: Path, texts: Mapping[str, str]) -> None:

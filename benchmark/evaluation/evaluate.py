@@ -3,17 +3,19 @@
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 
 from benchmark.data.batches import make_batch
+from benchmark.evaluation.found_steps import find_steps
 from benchmark.evaluation.metrics import Pair, Prediction, Score
-from benchmark.evaluation.predictions import RowPrediction
-from benchmark.models.contract import Model
-from benchmark.reading.multi_scale import read_at_scales, reads_at_scales
+from benchmark.evaluation.predictions import FoundStep, RowPrediction
+from benchmark.evaluation.step_scores import StepScores, steps_of
+from benchmark.models.contract import InductiveModel, Model
+from benchmark.reading.multi_scale import ReadStep, read_at_scales, reads_at_scales
 from benchmark.tasks.task import ReadingTask, Task
 from ivl_shards import Sample
 from ivl_shards.format.reader import Dataset
@@ -44,6 +46,8 @@ class Evaluation:
     scores: Scores
     predictions: list[Predicted]
     seconds: float
+    steps: StepScores | None = None
+    """None: not all predictions have steps."""
 
 
 def evaluate(
@@ -70,9 +74,12 @@ def predict_all(
     model.eval().to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     found: list[RowPrediction] = []
     report(0)
-    for rows in _groups(task, dataset):
+    for rows in row_groups(task, dataset):
         samples = [dataset[row] for row in rows]
-        found += map(RowPrediction, rows, predict(task, model, samples, device))
+        for row, (prediction, steps) in zip(
+            rows, predict_steps(task, model, samples, device), strict=True
+        ):
+            found.append(RowPrediction(row, prediction, steps))
         report(len(rows))
     return sorted(found, key=lambda each: each.row)
 
@@ -82,20 +89,32 @@ def score_predictions(
 ) -> Evaluation:
     """Score predictions, whoever made them; `begun` is the monotonic time when that began."""
     ordered = sorted(found, key=lambda each: each.row)
+    labels = [dataset.labels(each.row) for each in ordered]
     pairs = [
-        Predicted(each.row, each.prediction, task.truth(dataset.labels(each.row)))
-        for each in ordered
+        Predicted(each.row, each.prediction, task.truth(sample))
+        for each, sample in zip(ordered, labels, strict=True)
     ]
     field = task.group_scores_by
     lengths = dataset.column(field) if field else dataset.lengths
-    return Evaluation(score(task, lengths, pairs), pairs, time.monotonic() - begun)
+    scores, steps = score(task, lengths, pairs), steps_of(task, labels, ordered)
+    return Evaluation(scores, pairs, time.monotonic() - begun, steps)
 
 
 def predict(
     task: Task, model: Model, samples: list[Sample], device: torch.device
 ) -> list[Prediction]:
-    """Return the predictions for samples of one size; images with lines of unknown height are
-    read at several scales."""
+    """Return the predictions for samples of one size."""
+    return [prediction for prediction, _ in predict_steps(task, model, samples, device)]
+
+
+def predict_steps(
+    task: Task, model: Model, samples: list[Sample], device: torch.device
+) -> list[tuple[Prediction, tuple[FoundStep, ...] | None]]:
+    """Return the predictions for samples of one size, with the steps of inductive models.
+
+    Images with lines of unknown height are read at several scales; their steps are the lines that
+    remain when these are merged.
+    """
     if (
         isinstance(task, ReadingTask)
         and task.test_scales
@@ -103,8 +122,21 @@ def predict(
         and reads_at_scales(model)
     ):
         size, scales = task.letterbox, task.test_scales
-        return [[*read_at_scales(model, s.image, size, scales).texts] for s in samples]
-    return model.predict(make_batch(task, samples, []).images.to(device))
+        readings = [read_at_scales(model, s.image, size, scales) for s in samples]
+        return [([*each.texts], tuple(map(_found_line, each.lines))) for each in readings]
+    images = make_batch(task, samples, []).images.to(device)
+    # A model with a loop of its own may take other steps.
+    if isinstance(model, InductiveModel) and type(model).predict is InductiveModel.predict:
+        found = find_steps(model, images)
+        if task.canvas is not None:  # places on the canvas are none in the image
+            found = [tuple(replace(step, quad=None) for step in steps) for steps in found]
+        return [(task.prediction([step.text or "" for step in each]), each) for each in found]
+    return [(prediction, None) for prediction in model.predict(images)]
+
+
+def _found_line(line: ReadStep) -> FoundStep:
+    corners = tuple((round(x, 2), round(y, 2)) for x, y in line.quad.tolist())
+    return FoundStep(line.text, corners, confidence=round(min(max(line.confidence, 0), 1), 4))
 
 
 def score(task: Task, lengths: Any, predictions: Sequence[Predicted]) -> Scores:
@@ -123,7 +155,7 @@ def score(task: Task, lengths: Any, predictions: Sequence[Predicted]) -> Scores:
     }
 
 
-def _groups(task: Task, dataset: Dataset) -> Iterator[list[int]]:
+def row_groups(task: Task, dataset: Dataset) -> Iterator[list[int]]:
     """Yield the rows of each batch: images of one size, and of one length so that they take equally
     many steps."""
     keys = [dataset.lengths]

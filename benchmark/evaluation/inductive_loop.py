@@ -66,7 +66,7 @@ def run_loop(
             watch(active, memory, step)
         after = model.update(memory, step.delta)
         stop = step.stop > STOP_THRESHOLD
-        stalled = ~stop & ((after - memory).abs().amax((1, 2)) < 1e-3)
+        stalled = ~stop & is_stalled(memory, after)
         for k, i in enumerate(active.tolist()):
             if stop[k]:
                 traces[i].ended = "stop"
@@ -81,6 +81,11 @@ def run_loop(
             break
         active, memory, encoded = active[going], after[going], encoded[going]
     return traces
+
+
+def is_stalled(memory: Tensor, after: Tensor) -> Tensor:
+    """Tell which memories (N, H, W) a step did not change, (N,)."""
+    return (after - memory).abs().amax((1, 2)) < 1e-3
 
 
 def step_limit(kind: str, height: int, width: int) -> int:

@@ -66,7 +66,7 @@ def edit_distance(predicted: Sequence[str], truth: Sequence[str]) -> Score:
     return ratio(wrong, [len(t) for t in truth])
 
 
-def ratio(parts: Sequence[int], wholes: Sequence[int]) -> Score:
+def ratio(parts: Sequence[float], wholes: Sequence[float]) -> Score:
     """Return parts over wholes, both summed over the samples, with a bootstrap interval.
 
     >>> ratio([1, 0], [3, 2]).value

@@ -10,8 +10,12 @@ Each other line is for one row of the test set, in any order:
     {"row": 0, "prediction": ["first line", "second line"]}        a reading task
     {"row": 0, "prediction": 3}                                    a counting task
 
-A line may also say what was found at each step, in order: `"steps": [{"text": …, "quad": [[x, y],
-…], "confidence": …}, …]`, or `"point": [x, y]` for an object; each of these may be left out.
+A line may also say what was found at each step, in order, one step for each line or object:
+
+    "steps": [{"text": …, "quad": [[x, y], …], "confidence": …}, …]    a reading task
+    "steps": [{"point": [x, y], "confidence": …}, …]                   a counting task
+
+The quad and the confidence may be left out. Either all rows have steps, or none has.
 """
 
 import json
@@ -32,6 +36,8 @@ FORMAT = "ivl-predictions-1"
 # Bytes of a line, so that a file of one endless line does not fill the memory.
 _LONGEST_LINE = 1 << 20
 _LONGEST_TEXT = 10_000
+# Steps of a row: a counter that does not find its end takes thousands.
+_MOST_STEPS = 20_000
 _STEP_KEYS = ("text", "quad", "point", "confidence")
 
 
@@ -110,7 +116,19 @@ def read_predictions(path: Path, kind: str | None = None) -> Predictions:
             raise UserError(f"{path}: line {number}: {error}") from None
         rows[found.row] = found
     ordered = tuple(rows[row] for row in sorted(rows))
+    _check_steps(path, ordered)
     return Predictions(header["task"], header["model"], header["test_data"], ordered)
+
+
+def _check_steps(path: Path, rows: Sequence[RowPrediction]) -> None:
+    """Raise if some rows have steps and others have not: a part of the rows is no fair sample."""
+    without = [each.row for each in rows if each.steps is None]
+    if without and len(without) < len(rows):
+        raise UserError(
+            f"{path}: {len(without):,} of {len(rows):,} rows have no steps, the first of them row "
+            f"{without[0]}: give steps in all rows, an empty list where nothing was found, or in "
+            "none"
+        )
 
 
 def stated_task(path: Path) -> str:
@@ -174,14 +192,30 @@ def _row_prediction(line: Any, kind: str | None) -> RowPrediction:
     _check_keys(line, ("row", "prediction", "steps"))
     row = line.get("row")
     _need(type(row) is int and 0 <= row < 1 << 40, '"row" is not a row of the test set')
-    steps = line.get("steps")
-    _need(steps is None or isinstance(steps, list), '"steps" is not a list')
-    _need(steps is None or len(steps) <= MAX_STEPS, f"more than {MAX_STEPS:,} steps")
-    return RowPrediction(
-        row,
-        _prediction(line.get("prediction"), kind),
-        None if steps is None else tuple(map(_found_step, steps)),
+    prediction = _prediction(line.get("prediction"), kind)
+    return RowPrediction(row, prediction, _found_steps(line.get("steps"), prediction, kind))
+
+
+def _found_steps(
+    values: Any, prediction: Prediction, kind: str | None
+) -> tuple[FoundStep, ...] | None:
+    if values is None:
+        return None
+    _need(isinstance(values, list), '"steps" is not a list')
+    _need(len(values) <= _MOST_STEPS, f"more than {_MOST_STEPS:,} steps")
+    steps = []
+    for number, value in enumerate(values, 1):
+        try:
+            steps.append(_found_step(value, kind))
+        except UserError as error:
+            raise UserError(f"step {number}: {error}") from None
+    count = prediction if isinstance(prediction, int) else len(prediction)
+    unit = "objects" if isinstance(prediction, int) else "lines"
+    _need(
+        len(steps) == count,
+        f"{len(steps):,} steps, but the prediction has {count:,} {unit}: give one step for each",
     )
+    return tuple(steps)
 
 
 def _prediction(value: Any, kind: str | None) -> Prediction:
@@ -199,21 +233,27 @@ def _prediction(value: Any, kind: str | None) -> Prediction:
     return count
 
 
-def _found_step(value: Any) -> FoundStep:
-    _need(isinstance(value, dict), "a step is not an object with text, quad, point or confidence")
+def _found_step(value: Any, kind: str | None) -> FoundStep:
+    _need(isinstance(value, dict), "not an object with text, quad, point or confidence")
     _check_keys(value, _STEP_KEYS)
     text, quad, point = value.get("text"), value.get("quad"), value.get("point")
     confidence = value.get("confidence")
-    _need(text is None or _is_text(text), '"text" of a step is not a text')
+    _need(text is None or _is_text(text), '"text" is not a text')
     _need(
         quad is None or (isinstance(quad, list) and len(quad) == 4 and all(map(_is_point, quad))),
-        '"quad" of a step is not four points [x, y]',
+        '"quad" is not four points [x, y]',
     )
-    _need(point is None or _is_point(point), '"point" of a step is not [x, y]')
+    _need(point is None or _is_point(point), '"point" is not [x, y]')
     _need(
         confidence is None or is_number(confidence, 0, 1),
-        '"confidence" of a step is not a number from 0 to 1',
+        '"confidence" is not a number from 0 to 1',
     )
+    if kind == "reading":
+        _need(text is not None, '"text" is missing: a step of a reading task has one')
+        _need(point is None, '"point" is for objects: a line has a "quad"')
+    if kind == "counting":
+        _need(point is not None, '"point" is missing: a step of a counting task has one')
+        _need(text is None and quad is None, '"text" and "quad" are for lines to be read')
     return FoundStep(
         text,
         None if quad is None else tuple((float(x), float(y)) for x, y in quad),

@@ -11,14 +11,17 @@ from typing import Any
 
 from benchmark.evaluation.evaluate import Column, Evaluation, Predicted, Scores
 from benchmark.evaluation.metrics import Score
+from benchmark.evaluation.step_scores import StepScores
 from benchmark.files import read_json, write_json
 from benchmark.old_files import OLD_TEST_SETS, upgrade_result
 from benchmark.options import Option, flag, is_line, is_number, number, whole
 from benchmark.registry import find_task
+from benchmark.results.step_results import steps_from_json, steps_to_json
 from benchmark.tasks.task import Task
 from benchmark.training.log import is_log_line
 from benchmark.training.run_folder import Config, config_from_json
 from ivl_shards import UserError
+from ivl_shards.generation.recipe import parse_counts
 
 FORMAT = "ivl-result-2"
 # Wrong predictions that a file lists.
@@ -66,10 +69,19 @@ class Result:
     processes: int | None = None
     curve: tuple[dict[str, float], ...] = ()
     """Lines of the training log; empty: weights that were scored later."""
+    steps: StepScores | None = None
+    """Scores of single steps; None: not known."""
 
     @property
     def seed(self) -> int | None:
         return self.config.seed if self.config else None
+
+    @property
+    def trained_to(self) -> int:
+        """The length of the longest sequence in training; the task's, where it is not known."""
+        training = self.config.training if self.config else None
+        counts = parse_counts(training.lengths) if training and training.lengths else None
+        return max(counts or self.task.train.counts)
 
     @property
     def samples(self) -> int:
@@ -150,6 +162,7 @@ class Result:
             "seconds": self.seconds,
             "environment": dict(self.environment),
             **{name: value for name, value in trained.items() if value is not None},
+            **({} if self.steps is None else {"steps": steps_to_json(self.steps)}),
         }
 
 
@@ -161,6 +174,7 @@ def scores_of(evaluation: Evaluation) -> dict[str, Any]:
         "wrong": tuple(map(_listed, wrong[:_LISTED])),
         "wrong_total": len(wrong),
         "seconds": round(evaluation.seconds, 1),
+        "steps": evaluation.steps,
     }
 
 
@@ -226,6 +240,7 @@ def result_from_json(values: Any, path: Path) -> Result:
         training_seconds=values.get("training_seconds"),
         processes=values.get("processes"),
         curve=_checked_curve(values),
+        steps=steps_from_json(values["steps"]) if "steps" in values else None,
     )
     if result.curve:
         _true(result.config is not None, "config: no training")

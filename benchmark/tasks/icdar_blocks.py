@@ -11,7 +11,7 @@ from benchmark.data.augmentation import jitter_colours
 from benchmark.data.letterbox import SIZE, training_scale, warp_onto_canvas
 from benchmark.evaluation.metrics import spot_words, word_metrics
 from benchmark.tasks.task import ReadingTask, Split
-from benchmark.tasks.text_blocks import line_quads, line_texts
+from benchmark.tasks.text_blocks import line_texts
 from icdar_blocks import generate, group_split, plan_dataset
 from ivl_shards import Sample, UserError
 from ivl_shards.format.memory import step_map
@@ -84,11 +84,18 @@ def preprocess(
     return Sample({**sample, "image": pixels, "line_quad": moved, "steps": steps}, sample.sequence)
 
 
+def line_quads(sample: Sample) -> Array:
+    """Return the corners of each line; real blocks have upright boxes."""
+    if "line_quad" in sample:
+        return sample["line_quad"]
+    x0, y0, x1, y1 = np.moveaxis(sample["line_box"].astype(float), 1, 0)
+    return np.stack([x0, y0, x1, y0, x1, y1, x0, y1], 1).reshape(-1, 4, 2)
+
+
 def _block(sample: Sample, rng: np.random.Generator | None) -> tuple[Array, Array]:
     """Return the picture of a block and the quads of its lines, (L, 4, 2)."""
-    if "line_quad" not in sample:  # a real one: upright boxes, cut out already
-        x0, y0, x1, y1 = np.moveaxis(sample["line_box"].astype(float), 1, 0)
-        return sample.image, np.stack([x0, y0, x1, y0, x1, y1, x0, y1], 1).reshape(-1, 4, 2)
+    if "line_quad" not in sample:  # a real one, cut out already
+        return sample.image, line_quads(sample)
     image, quads = sample.image, sample["line_quad"].astype(float)
     if rng is None or rng.random() > _CUT:
         return image, quads

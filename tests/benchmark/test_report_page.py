@@ -34,13 +34,17 @@ def test_the_page_shows_all_of_it(whole: Path, browser) -> None:
     page, complaints = open_page(browser, whole)
     assert "4 runs on 2 tasks" in page.inner_text("#summary")
     for name in ("toy-shapes", "coloured-shapes"):
-        lengths, losses = page.locator(f"#{name} .chart").all()
+        lengths, losses, *survival = page.locator(f"#{name} .chart").all()
         # The paper's two rows and our two, ours with their confidence bands.
         assert lengths.locator("path.series").count() == 4
         assert lengths.locator("path.band").count() == 2
         assert lengths.locator("rect.shade").count() == 1
         assert losses.locator("path.series").count() == 4
-        assert page.locator(f"#{name} .legend button").count() == 6
+        assert page.locator(f"#{name} .legend >> nth=0 >> button").count() == 4
+        assert page.locator(f"#{name} .legend >> nth=1 >> button").count() == 2
+        for chart in survival:  # of models that take steps, with the training range shaded
+            assert chart.locator("path.series").count() >= 1
+            assert chart.locator("rect.shade").count() == 1
     page.click("#coloured-shapes .legend button >> nth=0")
     assert page.locator("#coloured-shapes .chart >> nth=0 >> path.series").count() == 3
     ticks = page.locator("#toy-shapes .chart >> nth=0").locator("text")

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmark.models.load import bundled_weights
@@ -55,13 +55,25 @@ def find_entries(paths: Sequence[Path]) -> tuple[list[Entry], list[str]]:
             entry = read_entry(path)
             stored = entry.result.to_json()
             key = json.dumps([stored["config"], stored["metrics"], stored["changes"]])
-            if key not in found or found[key].weights is None:
-                found[key] = entry
+            found[key] = _merged(found[key], entry) if key in found else entry
     if not found:
         places = ", ".join(map(str, paths or DEFAULT_PLACES))
         waiting = f" ({', '.join(unfinished)}: not finished)" if unfinished else ""
         raise UserError(f"{places}: no results there{waiting}: ivl-bench run makes them")
     return sorted(found.values(), key=lambda entry: entry.name), unfinished
+
+
+def _merged(first: Entry, second: Entry) -> Entry:
+    """Return one entry of two files with the same scores: the one with weights.
+
+    It gets the step scores of the other where it has none, as those of a training that was scored
+    before there were any, or fewer.
+    """
+    kept, other = (first, second) if first.weights is not None else (second, first)
+    steps, others = kept.result.steps, other.result.steps
+    if others is not None and (steps is None or (others.true_survival and not steps.true_survival)):
+        kept = replace(kept, result=replace(kept.result, steps=others))
+    return kept
 
 
 def _result_files(place: Path) -> Iterator[Path]:

@@ -8,6 +8,7 @@ from typing import Any
 from benchmark.registry import TASKS
 from benchmark.results.report.entries import Entry
 from benchmark.results.report.player import Playback, task_player
+from benchmark.results.report.step_charts import steps_json
 from benchmark.results.report.tables import (
     Table,
     leaderboard_json,
@@ -63,6 +64,7 @@ def _task_json(task: Task, entries: Sequence[Entry]) -> dict[str, Any]:
         "leaderboard": leaderboard_json(task, entries),
         "tables": [table_json(table, hues) for table in tables],
         "curves": _curves(tables[0], hues),
+        "steps": steps_json(tables[0].rows, entries, hues),
         "runs": [_about(entry) for entry in entries],
     }
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ivl_shards import Sample, UserError
 from shapes_gen import COLOURED, ColouredRecipe
-from shapes_gen.coloured.render import distance
+from shapes_gen.coloured.layout import distance
 
 VISIBLE = 0.8
 

@@ -19,7 +19,7 @@ DESCRIPTION = (
 GROWING = (
     "Images grow with the number of lines; where counts differ they are padded to the largest."
 )
-LIMITS = (
+LIMITS: tuple[str, ...] = (
     "Drawn shapes on an empty background: a model that reads them need not read text.",
     "The boxes of two lines never overlap, unlike those of real text.",
     GROWING,

@@ -18,7 +18,7 @@ DESCRIPTION = (
 )
 HARD = (
     " This is the hard variant: colours repeat, shapes and background are shaded and textured, "
-    "some shapes have outlines, and many overlap, so that no rule about colours gives the number."
+    "some shapes have outlines, and some overlap, so that the number of colours is not the count."
 )
 LIMITS = (
     "Drawn shapes, not photographs: what holds here need not hold for real objects.",

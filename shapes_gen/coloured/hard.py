@@ -49,7 +49,7 @@ Window = tuple[slice, slice]
 
 
 def draw_hard(recipe: ColouredRecipe, count: int, rng: np.random.Generator) -> Drawing:
-    """Place shapes so that many overlap, then paint them in the stored order."""
+    """Place shapes, some of them over others, then paint them in the stored order."""
     discs, kinds = _place(recipe, count, rng)
     candidates = random_colours(rng)
     background = next(candidates)

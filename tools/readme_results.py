@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmark.baselines.engines import ENGINES
+from benchmark.baselines.trivial import RULES
 from benchmark.registry import TASKS
 from benchmark.results.leaderboard import Cell, Leaderboard, Standing, leaderboard
 from benchmark.results.result import Result
@@ -32,10 +33,11 @@ def make_table(results: Sequence[Result]) -> str:
 
 
 def select_models(board: Leaderboard) -> list[Standing]:
-    """Return the paper's models, our inductive and end-to-end models and the best OCR baseline."""
+    """Return the paper's models, our inductive and end-to-end models, the best OCR baseline and
+    the trivial rules."""
     models = [s for s in board.standings if not s.row.is_trial]
     ocr = [s for s in models if s.row.model in ENGINES][:1]
-    wanted = ("inductive", "end-to-end")
+    wanted = ("inductive", "end-to-end", *RULES)
     return [s for s in models if s.row.is_paper or s.row.model in wanted or s in ocr]
 
 

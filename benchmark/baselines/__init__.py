@@ -1,1 +1,1 @@
-"""Baselines: other people's readers on the same blocks."""
+"""Baselines: other people's readers on the same blocks, and trivial rules."""

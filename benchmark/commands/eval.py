@@ -1,4 +1,4 @@
-"""ivl-bench eval: score trained weights or an off-the-shelf reader."""
+"""ivl-bench eval: score trained weights, an off-the-shelf reader or a trivial rule."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +8,7 @@ import click
 
 from benchmark.baselines.engines import ENGINES
 from benchmark.baselines.ocr import PLACES, score_ocr
+from benchmark.baselines.trivial import RULES, score_rule
 from benchmark.commands.options import (
     BEAM,
     DATA,
@@ -68,7 +69,8 @@ class EvalOptions:
     "name",
     metavar="NAME|MODULE:CLASS",
     help="Instead of weights: ocr (RapidOCR) or tesseract, on blocks of text; or inductive-ocr, "
-    "the bundled line finder with RapidOCR's recogniser. With weights: inductive-ocr, or the "
+    "the bundled line finder with RapidOCR's recogniser; or a trivial rule, distinct-colours for "
+    "coloured shapes and canvas-height for toy shapes. With weights: inductive-ocr, or the "
     "class that the weights name, which is then imported.",
 )
 @click.option(
@@ -76,7 +78,7 @@ class EvalOptions:
     "task_name",
     default="icdar-blocks",
     show_default=True,
-    help="With --model: what to read, icdar-blocks or text-blocks.",
+    help="With --model: the task, such as icdar-blocks or text-blocks.",
 )
 @click.option(
     "--on",
@@ -111,7 +113,7 @@ class EvalOptions:
 def eval_command(**values: Any) -> None:
     """Score a trained model: a run's folder, a file of weights, or bundled weights.
 
-    Or score an off-the-shelf reader, to compare with.
+    Or score an off-the-shelf reader or a trivial rule, to compare with.
 
     Example: ivl-bench eval toy-shapes-inductive-fast --lines 1-100
 
@@ -120,6 +122,8 @@ def eval_command(**values: Any) -> None:
     Example: ivl-bench eval --model ocr --task icdar-blocks
 
     Example: ivl-bench eval --model inductive-ocr --task icdar-blocks
+
+    Example: ivl-bench eval --model distinct-colours --task coloured-shapes
     """
     options = EvalOptions(**values)
     use_threads(options.threads)
@@ -137,13 +141,18 @@ def _score(options: EvalOptions) -> Result:
         weights = f"{find_task(options.task_name).name}-inductive-fast"
     if weights is None:
         assert name is not None
-        alone = (*ENGINES, INDUCTIVE_OCR)
+        alone = (*ENGINES, INDUCTIVE_OCR, *RULES)
         hint = did_you_mean(name, alone)
         require(name in ENGINES, f"--model {name}{hint}: without weights, {' or '.join(alone)}")
         require(not options.true_memory, f"--true-memory: {name} has no memory")
+        require(name in alone, f"--model {name}{hint}: without weights, {' or '.join(alone)}")
         task = find_task(options.task_name)
+        if name in RULES:
+            require(decoding.is_greedy, f"--lexicon, --beam: {name} decodes nothing")
+            require(options.place is None, f"--on: is for {' or '.join(ENGINES)}")
+            return score_rule(name, task, test, options.quiet)
         return score_ocr(name, options.place, task, test, decoding, options.quiet)
-    require(name not in ENGINES, "give either RUN|WEIGHTS or --model ocr")
+    require(name not in ENGINES and name not in RULES, f"give either RUN|WEIGHTS or --model {name}")
     named = () if name is None else (name,)
     with join_processes(options.device) as processes:
         path = find_weights(weights)

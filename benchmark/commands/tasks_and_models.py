@@ -45,7 +45,7 @@ def tasks_command(as_json: bool) -> None:
         return
     for task in TASKS.values():
         click.echo(
-            f"{task.name:<16} {task.kind} {task.unit}: trained on "
+            f"{task.name:<20} {task.kind} {task.unit}: trained on "
             f"{format_counts(task.train.counts)}, tested on {format_counts(task.test.counts)}; "
             f"{', '.join(metric.name for metric in task.metrics)}"
         )

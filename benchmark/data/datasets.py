@@ -110,17 +110,21 @@ def recipe_differences(wanted: dict[str, Any], found: dict[str, Any]) -> str:
     'total is 100, not 200'
     >>> recipe_differences({"total": 200}, {"operation": "take", "total": 200})
     'it was made by ivl-shards take'
+
+    A setting that is off need not be stated: recipes of earlier versions did not have it.
+
+    >>> recipe_differences({"hard": False}, {}), recipe_differences({"hard": False}, {"hard": True})
+    ('', 'hard is true, not false')
     """
     if "operation" in found:
         return f"it was made by ivl-shards {found['operation']}"
-    missing = object()
-    wanted = json.loads(json.dumps(wanted))  # tuples become lists, as they are stored
+    wanted = json.loads(json.dumps(wanted, sort_keys=True))  # as stored: tuples become lists
     different = [
         f"{name} is {_shorten(found[name])}, not {_shorten(value)}"
         if name in found
         else f"{name} is not stated"
         for name, value in wanted.items()
-        if found.get(name, missing) != value
+        if (found[name] != value if name in found else value not in (None, False))
     ]
     more = f" and {len(different) - _NAMED} more" if len(different) > _NAMED else ""
     return ", ".join(different[:_NAMED]) + more

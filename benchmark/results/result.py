@@ -37,6 +37,8 @@ _TITLES = {
     "ocr": "RapidOCR",
     "tesseract": "Tesseract",
     "inductive-ocr": "inductive localisation, RapidOCR recogniser",
+    "distinct-colours": "trivial rule, number of distinct colours",
+    "canvas-height": "trivial rule, empty lines by the height of the canvas",
 }
 """Names in tables of models whose own name does not say what they are."""
 
@@ -124,7 +126,7 @@ class Result:
     @property
     def full_label(self) -> str:
         """The label, with all that tells results apart which differ in more than their seed."""
-        parts = [f"{self.model} {self.preset}"] if self.model in _TITLES else []
+        parts = [f"{self.model} {self.preset}".strip()] if self.model in _TITLES else []
         parts += [change for change in self.changes if change.startswith("lexicon ")]
         if self.config and self.config.init:
             parts.append(f"initial weights {self.config.init.split()[0]}")

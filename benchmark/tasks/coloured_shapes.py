@@ -1,6 +1,10 @@
-"""Coloured shapes: objects to count, trained on three to five (section 4.2 of the paper)."""
+"""Coloured shapes: objects to count, trained on three to five (section 4.2 of the paper).
 
-import json
+The hard variant is ours: on the paper's images the number of distinct colours is the count.
+"""
+
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +13,21 @@ from benchmark.tasks.task import CountingTask, Split
 from shapes_gen import ColouredRecipe, generate
 
 
-def _recipe(split: Split, seed: int) -> ColouredRecipe:
+def _recipe(split: Split, seed: int, hard: bool) -> ColouredRecipe:
     size = 128 if max(split.counts) <= 20 else 512  # more objects need a larger canvas
-    return ColouredRecipe(split.counts, split.total, seed=seed, split=split.name, size=size)
+    return ColouredRecipe(
+        split.counts, split.total, seed=seed, split=split.name, size=size, hard=hard
+    )
 
 
-def recipe(split: Split, seed: int) -> dict[str, Any]:
-    """Return the recipe of a split as it is stored."""
-    stored: dict[str, Any] = json.loads(_recipe(split, seed).to_json())
-    return stored
+def recipe(split: Split, seed: int, hard: bool = False) -> dict[str, Any]:
+    """Return the recipe of a split."""
+    return asdict(_recipe(split, seed, hard))
 
 
-def generate_split(split: Split, seed: int, out: Path, data: Path) -> None:
+def generate_split(split: Split, seed: int, out: Path, data: Path, hard: bool = False) -> None:
     """Generate a split of the dataset."""
-    generate(_recipe(split, seed), out)
+    generate(_recipe(split, seed, hard), out)
 
 
 COLOURED_SHAPES = CountingTask(
@@ -35,4 +40,12 @@ COLOURED_SHAPES = CountingTask(
     metrics=(EXACT_COUNTS,),
     generate=generate_split,
     recipe=recipe,
+)
+
+COLOURED_SHAPES_HARD = replace(
+    COLOURED_SHAPES,
+    name="coloured-shapes-hard",
+    title="Hard Coloured Shapes",
+    generate=partial(generate_split, hard=True),
+    recipe=partial(recipe, hard=True),
 )

@@ -1,12 +1,16 @@
-"""Toy shapes: lines of five shapes to read, trained on three lines (the paper's appendix)."""
+"""Toy shapes: lines of five shapes to read, trained on three lines (the paper's appendix).
 
-import json
+The variant with a fixed canvas is ours: on the other images the height is the number of lines.
+"""
+
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmark.evaluation.metrics import EDIT_DISTANCE
+from benchmark.evaluation.metrics import EDIT_DISTANCE, LINE_COUNT
 from benchmark.tasks.task import ReadingTask, Split
 from ivl_shards import Sample
 from ivl_shards.format.schema import Array
@@ -15,21 +19,23 @@ from shapes_gen import ToyRecipe, generate
 # One letter for each class of the dataset, in its order: square, triangle, circle; capitals are
 # large ones.
 _LETTERS = "stcSTC"
+# Lines that the fixed canvas has space for, also in training: the most of the test set.
+_CANVAS_LINES = 20
 
 
-def _recipe(split: Split, seed: int) -> ToyRecipe:
-    return ToyRecipe(split.counts, split.total, seed=seed, split=split.name)
+def _recipe(split: Split, seed: int, fixed: bool) -> ToyRecipe:
+    lines = max(_CANVAS_LINES, *split.counts) if fixed else None
+    return ToyRecipe(split.counts, split.total, seed=seed, split=split.name, canvas_lines=lines)
 
 
-def recipe(split: Split, seed: int) -> dict[str, Any]:
-    """Return the recipe of a split as it is stored."""
-    stored: dict[str, Any] = json.loads(_recipe(split, seed).to_json())
-    return stored
+def recipe(split: Split, seed: int, fixed: bool = False) -> dict[str, Any]:
+    """Return the recipe of a split."""
+    return asdict(_recipe(split, seed, fixed))
 
 
-def generate_split(split: Split, seed: int, out: Path, data: Path) -> None:
+def generate_split(split: Split, seed: int, out: Path, data: Path, fixed: bool = False) -> None:
     """Generate a split of the dataset."""
-    generate(_recipe(split, seed), out)
+    generate(_recipe(split, seed, fixed), out)
 
 
 def line_texts(sample: Sample) -> list[str]:
@@ -50,11 +56,19 @@ TOY_SHAPES = ReadingTask(
     train=Split("train", (3,), 2000),
     test=Split("test", (*range(1, 11), 15, 20), 200 * 12),
     channels=1,
-    metrics=(EDIT_DISTANCE,),
+    metrics=(EDIT_DISTANCE, LINE_COUNT),
     generate=generate_split,
     recipe=recipe,
     alphabet=_LETTERS,
     alphabet_note="s, t, c are a small square, triangle and circle; capitals are large ones",
     line_texts=line_texts,
     line_quads=line_quads,
+)
+
+TOY_SHAPES_FIXED = replace(
+    TOY_SHAPES,
+    name="toy-shapes-fixed",
+    title="Toy Shapes on a Fixed Canvas",
+    generate=partial(generate_split, fixed=True),
+    recipe=partial(recipe, fixed=True),
 )

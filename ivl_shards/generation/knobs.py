@@ -83,6 +83,8 @@ class Knob:
     choices: tuple[str, ...]
     metavar: str
     variants: Mapping[str, Any]
+    added_later: bool
+    """Whether recipes of earlier versions lack it."""
 
     @property
     def name(self) -> str:
@@ -177,6 +179,7 @@ def knob(
     option: str = "",
     type_: type | None = None,
     image_size: bool = False,
+    added_later: bool = False,
     **variants: Any,
 ) -> Any:
     """Declare a setting as a dataclass field.
@@ -194,6 +197,9 @@ def knob(
         The type of the option where the default is None.
     image_size
         Whether the value is a height and a width, typed as WIDTHxHEIGHT.
+    added_later
+        Whether recipes of earlier versions lack it. Its default is not stored then, so that these
+        recipes, and the datasets made from them, stay what they are.
     variants
         The default in a variant of that name, where it is another one.
     """
@@ -209,6 +215,7 @@ def knob(
         "choices": choices,
         "metavar": _IMAGE_SIZE if image_size else metavar,
         "variants": variants,
+        "added_later": added_later,
     }
     return field(default=UNSET if variants else default, metadata={_KEY: declared})
 

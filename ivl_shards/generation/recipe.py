@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from ivl_shards.errors import UserError
-from ivl_shards.generation.knobs import changed_options, settle
+from ivl_shards.generation.knobs import changed_options, knobs_of, settle
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _LARGEST_SEED = 2**63 - 1
@@ -54,7 +54,12 @@ class Recipe:
 
     def to_json(self) -> str:
         """Return the recipe as it is stored: sorted, so that equal recipes are equal text."""
-        return json.dumps(asdict(self), sort_keys=True)
+        values = asdict(self)
+        for each in knobs_of(self):
+            if each.added_later and each.value_in(self) == each.default:
+                for name in each.fields:
+                    del values[name]
+        return json.dumps(values, sort_keys=True)
 
     def options(self, counts: str = "--counts", **defaults: Any) -> list[str]:
         """Return the command-line options that make this recipe.

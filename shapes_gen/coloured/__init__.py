@@ -16,6 +16,10 @@ DESCRIPTION = (
     "step: gaussian peaks at the centres of the objects counted so far. It asks whether a model "
     "trained on few objects still counts many."
 )
+HARD = (
+    " This is the hard variant: colours repeat, shapes and background are shaded and textured, "
+    "some shapes have outlines, and some overlap, so that the number of colours is not the count."
+)
 LIMITS = (
     "Drawn shapes, not photographs: what holds here need not hold for real objects.",
     "Shapes may overlap a little where spacing is below 1; `box` is that of the whole shape.",
@@ -42,7 +46,13 @@ RESPONSIBLE = ResponsibleUse(
 def metadata(recipe: ColouredRecipe, source: None) -> Metadata:
     """Return what the card of a dataset says; nothing in it is other people's."""
     command = shlex.join([*NAME.split(), *recipe.options()])
-    return Metadata("Coloured Shapes", DESCRIPTION, command, limits=LIMITS, responsible=RESPONSIBLE)
+    title, text = "Coloured Shapes", DESCRIPTION
+    if recipe.hard:
+        title, text = (
+            "Hard Coloured Shapes",
+            DESCRIPTION.replace(" on a plain background", "") + HARD,
+        )
+    return Metadata(title, text, command, limits=LIMITS, responsible=RESPONSIBLE)
 
 
 def start(recipe: ColouredRecipe, source: None) -> Callable[[int], Sample]:

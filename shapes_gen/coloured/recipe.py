@@ -36,6 +36,11 @@ class ColouredRecipe(Recipe):
     sigma: float = knob(
         2.5, "Standard deviation of the memory's gaussian peaks.", 0.1, 8192, unit="pixels"
     )
+    hard: bool = knob(
+        False,
+        "Repeated colours, shading, texture, outlines, and more overlap.",
+        added_later=True,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

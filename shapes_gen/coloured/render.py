@@ -1,46 +1,20 @@
 """Render: circles, triangles and squares that stand out from background and neighbours."""
 
-import math
-from collections.abc import Iterator
-from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
-import cv2
 import numpy as np
 
-from ivl_shards import DEFLATE, Field, Sample, Schema, UserError
+from ivl_shards import DEFLATE, Field, Sample, Schema
+from shapes_gen.coloured.hard import draw_hard
+from shapes_gen.coloured.layout import (
+    KINDS,
+    Drawing,
+    choose_colours,
+    paint,
+    place,
+    random_colours,
+)
 from shapes_gen.coloured.recipe import ColouredRecipe
-
-KINDS = ("circle", "triangle", "square")
-_HALF_SQRT3 = math.sqrt(3) / 2
-_HALF_SQRT2 = math.sqrt(2) / 2
-_PLACES_A_TRY = 64
-_LAYOUTS = 200
-_COLOURS = 256
-# Distance of two centres over the sum of their radii below which colours must differ.
-_TOUCHING = 1.15
-# OpenCV takes fixed-point coordinates: 4 bits are a sixteenth of a pixel.
-_SHIFT = 4
-# OpenCV smooths an edge outwards, a circle's by half a pixel and a polygon's by two thirds. Shapes
-# are drawn so much smaller, in sixteenths, that their area is right. (The circle around a triangle
-# is twice as large as the one inside it, so it loses twice as much.)
-_INSET = {"circle": 8, "triangle": 21, "square": 11}
-
-Colour = tuple[int, int, int]
-Box = tuple[float, float, float, float]
-
-
-class _Disc(NamedTuple):
-    """The circle around a shape."""
-
-    x: float
-    y: float
-    radius: float
-
-    def near(self, other: "_Disc", spacing: float) -> bool:
-        """Tell whether the two are closer than the spacing allows."""
-        least = spacing * (self.radius + other.radius)
-        return (self.x - other.x) ** 2 + (self.y - other.y) ** 2 < least * least
 
 
 def schema(recipe: ColouredRecipe) -> Schema:
@@ -63,137 +37,37 @@ def schema(recipe: ColouredRecipe) -> Schema:
 
 
 def render(recipe: ColouredRecipe, count: int, rng: np.random.Generator) -> Sample:
-    """Render one sample: shapes are placed, coloured, then painted in the stored order."""
-    discs = _place(recipe, count, rng)
-    kinds = rng.integers(len(KINDS), size=count)
-    candidates = _random_colours(rng)
-    background = next(candidates)
-    colours = _colour(recipe, discs, background, candidates)
-    # Repeating bytes fills the canvas ten times as fast as numpy's broadcasting does.
-    filled = bytearray(bytes(background) * recipe.size**2)
-    image = np.frombuffer(filled, np.uint8).reshape(recipe.size, recipe.size, 3)
-    boxes = [
-        _paint(image, disc, int(kind), colour)
-        for disc, kind, colour in zip(discs, kinds, colours, strict=True)
-    ]
+    """Render one sample."""
+    drawing = (draw_hard if recipe.hard else draw_plain)(recipe, count, rng)
     return Sample(
         {
-            "image": image,
+            "image": drawing.image,
             "object_count": np.int32(count),
-            "centres": np.array([(d.x, d.y) for d in discs], np.float32).reshape(-1, 2),
+            "centres": np.array([(d.x, d.y) for d in drawing.discs], np.float32).reshape(-1, 2),
             "sigma": np.float32(recipe.sigma),
-            "kind": kinds.astype(np.uint8),
-            "colour": np.array(colours, np.uint8).reshape(-1, 3),
-            "box": np.array(boxes, np.float32).reshape(-1, 4),
+            "kind": np.array(drawing.kinds, np.uint8),
+            "colour": np.array(drawing.colours, np.uint8).reshape(-1, 3),
+            "box": np.array(drawing.boxes, np.float32).reshape(-1, 4),
         },
         sequence="object_count",
     )
 
 
-def _place(recipe: ColouredRecipe, count: int, rng: np.random.Generator) -> list[_Disc]:
-    """Draw places and radii. A layout that does not work out is begun anew with smaller shapes."""
-    numbers = _random_numbers(rng)
-    for attempt in range(_LAYOUTS):
-        # From all sizes at first down to the smallest only, which always fit.
-        range_ = (recipe.largest - recipe.smallest) * max(0.0, 1 - attempt / 20)
-        discs: list[_Disc] = []
-        for _ in range(count):
-            disc = _find(recipe, recipe.smallest + range_ * next(numbers), numbers, discs)
-            if disc is None:
-                break
-            discs.append(disc)
-        if len(discs) == count:
-            return discs
-    raise UserError(
-        f"{count} shapes of radius {recipe.smallest:g} found no place on "
-        f"{recipe.size}×{recipe.size}: ask for fewer, or for a larger --size"
-    )
-
-
-def _find(
-    recipe: ColouredRecipe, radius: float, numbers: Iterator[float], discs: list[_Disc]
-) -> _Disc | None:
-    """Return the first of the drawn places that keeps its distance from all discs."""
-    # On the grid of a sixteenth of a pixel, so that what is painted is what is stored.
-    radius = round(radius * 16) / 16
-    room = recipe.size - 2 * (radius + 1)  # a pixel is left at the edge
-    for _ in range(_PLACES_A_TRY):
-        x = round((radius + 1 + room * next(numbers)) * 16) / 16
-        y = round((radius + 1 + room * next(numbers)) * 16) / 16
-        disc = _Disc(x, y, radius)
-        if not any(disc.near(other, recipe.spacing) for other in discs):
-            return disc
-    return None
-
-
-def _random_numbers(rng: np.random.Generator) -> Iterator[float]:
-    """Yield numbers from 0 to 1 without end, drawn many at a time, which is far cheaper."""
-    while True:
-        drawn: list[float] = rng.random(64).tolist()
-        yield from drawn
-
-
-def _colour(
-    recipe: ColouredRecipe, discs: list[_Disc], background: Colour, candidates: Iterator[Colour]
-) -> list[Colour]:
-    """Return a colour for each disc that differs from the background and from all it may touch."""
-    colours: list[Colour] = []
-    for disc in discs:
-        # Shapes this close share an edge or nearly do.
-        others = [c for d, c in zip(discs, colours, strict=False) if disc.near(d, _TOUCHING)]
-        others.append(background)
-        for candidate in islice(candidates, _COLOURS):
-            if all(distance(candidate, other) >= recipe.contrast for other in others):
-                colours.append(candidate)
-                break
-        else:
-            raise UserError(
-                f"no colour is {recipe.contrast:g} away from {len(others)} others: "
-                "ask for less --contrast"
-            )
-    return colours
-
-
-def distance(a: Colour, b: Colour) -> float:
-    """Return the "redmean" colour distance, near to how people see it, in exact arithmetic.
-
-    >>> distance((0, 0, 0), (255, 255, 255)) > 760
-    True
-    """
-    red = (a[0] + b[0]) / 2
-    dr, dg, db = a[0] - b[0], a[1] - b[1], a[2] - b[2]
-    return math.sqrt((2 + red / 256) * dr * dr + 4 * dg * dg + (2 + (255 - red) / 256) * db * db)
-
-
-def _random_colours(rng: np.random.Generator) -> Iterator[Colour]:
-    """Yield colours without end, drawn many at a time as well."""
-    while True:
-        drawn: list[Colour] = rng.integers(256, size=(64, 3), dtype=np.uint8).tolist()
-        yield from drawn
-
-
-def _paint(image: Any, disc: _Disc, kind: int, colour: Colour) -> Box:
-    """Paint a shape with smooth edges; return its box."""
-    # Our pixel centres lie at + 0.5, OpenCV's at whole numbers.
-    x, y = round(disc.x * 16) - 8, round(disc.y * 16) - 8
-    inset = _INSET[KINDS[kind]]
-    drawn, real = round(disc.radius * 16) - inset, disc.radius
-    if KINDS[kind] == "circle":
-        cv2.circle(image, (x, y), drawn, colour, cv2.FILLED, cv2.LINE_AA, _SHIFT)
-        return disc.x - real, disc.y - real, disc.x + real, disc.y + real
-    if KINDS[kind] == "triangle":
-        half = round(drawn * _HALF_SQRT3)
-        corners = [(x, y - drawn), (x + half, y + drawn // 2), (x - half, y + drawn // 2)]
-        side = real * _HALF_SQRT3
-        box = disc.x - side, disc.y - real, disc.x + side, disc.y + real / 2
-    else:
-        half = round((drawn + inset) * _HALF_SQRT2) - inset
-        left, top, right, bottom = x - half, y - half, x + half, y + half
-        corners = [(left, top), (right, top), (right, bottom), (left, bottom)]
-        side = real * _HALF_SQRT2
-        box = disc.x - side, disc.y - side, disc.x + side, disc.y + side
-    cv2.fillConvexPoly(image, np.array(corners, np.int32), colour, cv2.LINE_AA, _SHIFT)
-    return box
+def draw_plain(recipe: ColouredRecipe, count: int, rng: np.random.Generator) -> Drawing:
+    """Place shapes, colour them, then paint them in the stored order."""
+    discs = place(recipe, count, rng)
+    kinds: list[int] = rng.integers(len(KINDS), size=count).tolist()
+    candidates = random_colours(rng)
+    background = next(candidates)
+    colours = choose_colours(recipe, discs, background, candidates)
+    # Repeating bytes fills the canvas ten times as fast as numpy's broadcasting does.
+    filled = bytearray(bytes(background) * recipe.size**2)
+    image = np.frombuffer(filled, np.uint8).reshape(recipe.size, recipe.size, 3)
+    boxes = [
+        paint(image, disc, kind, colour)
+        for disc, kind, colour in zip(discs, kinds, colours, strict=True)
+    ]
+    return Drawing(image, discs, kinds, colours, boxes)
 
 
 def size(recipe: ColouredRecipe) -> tuple[int, int]:

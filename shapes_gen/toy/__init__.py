@@ -16,10 +16,13 @@ DESCRIPTION = (
     "boxes of the lines read so far. It asks whether a model trained on few lines still reads "
     "many."
 )
-LIMITS = (
+GROWING = (
+    "Images grow with the number of lines; where counts differ they are padded to the largest."
+)
+LIMITS: tuple[str, ...] = (
     "Drawn shapes on an empty background: a model that reads them need not read text.",
     "The boxes of two lines never overlap, unlike those of real text.",
-    "Images grow with the number of lines; where counts differ they are padded to the largest.",
+    GROWING,
     "The paper gives no sizes in pixels; those in the recipe are this toolkit's.",
 )
 
@@ -39,7 +42,10 @@ RESPONSIBLE = ResponsibleUse(
 def metadata(recipe: ToyRecipe, source: None) -> Metadata:
     """Return what the card of a dataset says; nothing in it is other people's."""
     command = shlex.join([*NAME.split(), *recipe.options("--lines")])
-    return Metadata("Toy Shapes", DESCRIPTION, command, limits=LIMITS, responsible=RESPONSIBLE)
+    limits = LIMITS
+    if recipe.canvas_lines is not None:
+        limits = tuple(limit for limit in LIMITS if limit != GROWING)
+    return Metadata("Toy Shapes", DESCRIPTION, command, limits=limits, responsible=RESPONSIBLE)
 
 
 def start(recipe: ToyRecipe, source: None) -> Callable[[int], Sample]:

@@ -22,6 +22,14 @@ class ToyRecipe(Recipe):
     margin: int = knob(
         14, "Space on either side, in which the block and its lines move.", 0, 256, unit="pixels"
     )
+    canvas_lines: int | None = knob(
+        None,
+        "Number of lines that every canvas has space for; without it, that of the image's lines.",
+        1,
+        10_000,
+        type_=int,
+        added_later=True,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -31,9 +39,14 @@ class ToyRecipe(Recipe):
             f"--small {self.small} --large {self.large} --cell {self.cell}: "
             "each must be larger than the one before",
         )
+        require(
+            self.canvas_lines is None or max(self.counts) <= self.canvas_lines,
+            f"--canvas-lines {self.canvas_lines}: {max(self.counts)} lines do not fit",
+        )
 
 
 def canvas(recipe: ToyRecipe, lines: int) -> tuple[int, int]:
     """Return height and width of an image with that many lines."""
+    lines = recipe.canvas_lines or lines
     height = lines * (recipe.cell + recipe.gap) + 2 * recipe.margin - recipe.gap
     return height, recipe.per_line * recipe.cell + 2 * recipe.margin

@@ -96,17 +96,32 @@ def _corners(
     # The margin holds two moves: the block's and the line's.
     block_x = rng.integers(0, recipe.margin + 1)
     line_x = rng.integers(0, recipe.margin + 1, size=lines)
-    gaps = rng.integers(0, recipe.gap + 1, size=lines)
-    gaps[0] = 0
-    line_y = np.arange(lines) * recipe.cell + np.cumsum(gaps)
-    slack = canvas(recipe, lines)[0] - (int(line_y[-1]) + recipe.cell)
-    block_y = rng.integers(0, slack + 1)
+    line_y = _line_tops(recipe, lines, rng)
     cell_x = np.arange(recipe.per_line) * recipe.cell
     # Within its cell a shape goes anywhere but to the last row and column, so none touch.
     move_x = (rng.random(sides.shape) * (recipe.cell - sides)).astype(int)
     move_y = (rng.random(sides.shape) * (recipe.cell - sides)).astype(int)
     left = block_x + line_x[:, None] + cell_x[None, :] + move_x
-    return left, block_y + line_y[:, None] + move_y
+    return left, line_y[:, None] + move_y
+
+
+def _line_tops(recipe: ToyRecipe, lines: int, rng: np.random.Generator) -> Array:
+    """Return the top of the cells of each line, (lines,)."""
+    height = canvas(recipe, lines)[0]
+    if recipe.canvas_lines is None:
+        gaps = rng.integers(0, recipe.gap + 1, size=lines)
+        gaps[0] = 0
+        offsets = np.cumsum(gaps)
+    else:
+        # Any two lines may be far apart. The cube of a random number is often small, so that lines
+        # are often as close to each other as on a full canvas.
+        share = rng.random()
+        spread = int((height - lines * recipe.cell) * share * share * share)
+        offsets = np.sort(rng.integers(0, spread + 1, size=lines))
+        offsets -= offsets[0]
+    tops: Array = np.arange(lines) * recipe.cell + offsets
+    slack = height - (int(tops[-1]) + recipe.cell)
+    return tops + rng.integers(0, slack + 1)
 
 
 @lru_cache(maxsize=8)

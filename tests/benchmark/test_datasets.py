@@ -15,6 +15,7 @@ from shapes_gen import ColouredRecipe, ToyRecipe
 
 TOY = find_task("toy-shapes")
 FEW = Split("test", (1, 2), 4)
+SHAPES = ("toy-shapes", "toy-shapes-fixed", "coloured-shapes", "coloured-shapes-hard")
 
 
 def test_a_generated_dataset_is_opened_again(tmp_path: Path) -> None:
@@ -22,7 +23,21 @@ def test_a_generated_dataset_is_opened_again(tmp_path: Path) -> None:
     assert DataFolder(tmp_path).open(TOY, FEW).attributes == first.attributes
 
 
-@pytest.mark.parametrize("name", ["toy-shapes", "coloured-shapes", "text-blocks"])
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [("toy-shapes", "toy-shapes-fixed"), ("coloured-shapes", "coloured-shapes-hard")],
+)
+def test_a_variant_is_not_taken_for_its_base_nor_the_other_way(
+    name: str, other: str, tmp_path: Path
+) -> None:
+    data = DataFolder(tmp_path)
+    for ours, theirs in ((name, other), (other, name)):
+        find_task(theirs).generate(FEW, 0, data.path(find_task(ours), FEW), tmp_path)
+        with pytest.raises(UserError, match="not the dataset of"):
+            data.open(find_task(ours), FEW)
+
+
+@pytest.mark.parametrize("name", [*SHAPES, "text-blocks"])
 def test_what_a_task_generates_is_not_stale(name: str, tmp_path: Path) -> None:
     """The recipe that is compared is the one that is stored, for train and test alike."""
     task = find_task(name)

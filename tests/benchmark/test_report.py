@@ -49,7 +49,8 @@ def test_a_result_counts_once_and_seeds_are_averaged(here: Path, tmp_path: Path)
     assert len(entries) == 4 and not unfinished
     assert all(entry.weights is not None for entry in entries)
     copies(here, tmp_path, READER, range(3))
-    (table,) = task_tables(find_task("toy-shapes"), find_entries([tmp_path])[0])
+    table, line_counts = task_tables(find_task("toy-shapes"), find_entries([tmp_path])[0])
+    assert [row.label for row in line_counts.rows] == ["inductive"]  # not in the paper
     labels = ["paper, inductive", "paper, end-to-end", "inductive"]
     assert [row.label for row in table.rows] == labels
     assert table.rows[-1].seeds == 3

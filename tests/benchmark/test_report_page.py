@@ -173,9 +173,9 @@ def test_trials_are_shown_on_demand(browser, tmp_path: Path) -> None:
     complaints = complaints_of(page)
     page.goto(path.as_uri())
     places = {
-        "#leaderboard [data-task=coloured-shapes] tbody tr": (4, 11),
-        "#coloured-shapes .card > .scroll:visible tbody tr": (5, 12),
-        "#coloured-shapes .pair .card:nth-child(1) .legend button": (5, 12),
+        "#leaderboard [data-task=coloured-shapes] tbody tr": (5, 12),
+        "#coloured-shapes .card > .scroll:visible tbody tr": (6, 13),
+        "#coloured-shapes .pair .card:nth-child(1) .legend button": (6, 13),
         "#coloured-shapes .pair .card:nth-child(2) .legend button": (6, 13),
     }
 
@@ -273,8 +273,8 @@ def test_twenty_runs_are_small_and_quick(here: Path, browser, tmp_path: Path) ->
             page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd") / 1000
         )
         assert "20 runs on 2 tasks" in page.inner_text("#summary")
-        assert page.locator("#toy-shapes select option").count() == 10
-        page.select_option("#toy-shapes select", "7")
+        assert page.locator("#toy-shapes select:not(.metric) option").count() == 10
+        page.select_option("#toy-shapes select:not(.metric)", "7")
         page.wait_for_selector("#toy-shapes .player[data-shown='7:0:0']")
         assert complaints == []
         page.close()

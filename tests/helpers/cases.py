@@ -74,10 +74,20 @@ CASES = {
         "aa9cc683781c0ab0c2f2ee761bd5f9f0a291e8cb8fb2fcb0610c00c253242384",
         _drawn(ColouredRecipe(counts=(1, 2), total=40, size=64, dense_memory=True)),
     ),
+    "coloured-hard": Case(
+        COLOURED,
+        "c6874c4e90925ffeddb0baee42d0d380d67fd10c2f022603e76eecf654711346",
+        _drawn(ColouredRecipe(counts=(0, 3, 10), total=120, seed=5, hard=True)),
+    ),
     "toy": Case(
         TOY,
         "33ea66ab2e46d14696623faab0939c898594e8f24e1737c06aed51efc85a1d4a",
         _drawn(ToyRecipe(counts=(1, 3, 20), total=1100, seed=5, split="train")),
+    ),
+    "toy-fixed": Case(
+        TOY,
+        "f669819952012e146b40b4b4494e9a80f1b16b9021ceea489da1d04c96ab0c2f",
+        _drawn(ToyRecipe(counts=(1, 3, 20), total=120, seed=5, canvas_lines=20)),
     ),
     "photos": Case(
         PHOTOS,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ivl_shards import Sample, UserError
 from shapes_gen import COLOURED, ColouredRecipe
-from shapes_gen.coloured.render import distance
+from shapes_gen.coloured.layout import distance
 
 VISIBLE = 0.8
 
@@ -17,17 +17,18 @@ def samples(recipe: ColouredRecipe):
     return (make(row) for row in range(recipe.total))
 
 
-def inside(sample: Sample, k: int) -> np.ndarray:
-    """Pixels wholly within the ideal shape, from the labels alone, (H, W) bool."""
+def inside(sample: Sample, k: int, margin: float = 1) -> np.ndarray:
+    """Pixels so far within the ideal shape, from the labels alone, (H, W) bool."""
     x0, y0, x1, y1 = (float(v) for v in sample["box"][k])
     height, width = sample.image.shape[:2]
     y, x = np.mgrid[:height, :width] + 0.5
     if sample["kind"][k] == 0:
-        return (x - (x0 + x1) / 2) ** 2 + (y - (y0 + y1) / 2) ** 2 < ((x1 - x0) / 2 - 1) ** 2
+        return (x - (x0 + x1) / 2) ** 2 + (y - (y0 + y1) / 2) ** 2 < ((x1 - x0) / 2 - margin) ** 2
     if sample["kind"][k] == 2:
-        return (x > x0 + 1) & (x < x1 - 1) & (y > y0 + 1) & (y < y1 - 1)
+        across, down = (x > x0 + margin) & (x < x1 - margin), (y > y0 + margin) & (y < y1 - margin)
+        return across & down
     from_axis = np.abs(x - (x0 + x1) / 2) / ((x1 - x0) / 2)
-    return (y < y1 - 1) & (from_axis < (y - y0 - 3) / (y1 - y0))
+    return (y < y1 - margin) & (from_axis < (y - y0 - 3 * margin) / (y1 - y0))
 
 
 @settings(max_examples=60)
@@ -125,3 +126,53 @@ def test_shapes_stay_apart_when_asked_to() -> None:
         for k in range(12):
             own = (sample.image[inside(sample, k)] == sample["colour"][k]).all(axis=1)
             assert own.mean() > 0.95  # all but a smoothed pixel or two at the edge
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**31), st.integers(0, 12))
+def test_every_hard_object_is_there_and_visible(seed: int, count: int) -> None:
+    sample = next(samples(ColouredRecipe(counts=(count,), total=1, seed=seed, hard=True)))
+    assert sample.length == len(sample["centres"]) == len(sample["box"]) == count
+    owner = np.full((128, 128), -1)
+    for k in range(count):
+        owner[inside(sample, k, 0)] = k
+    for k in range(count):
+        x0, y0, x1, y1 = sample["box"][k]
+        assert 0 <= x0 < x1 <= 128 and 0 <= y0 < y1 <= 128  # noqa: PT018
+        visible = owner == k
+        assert visible.sum() >= 0.7 * inside(sample, k, 0).sum()
+        # Shading, stripes and noise change a colour by less than 40; outlines are of another one.
+        off = np.abs(sample.image[visible].astype(int) - sample["colour"][k]).max(axis=1)
+        assert (off < 40).mean() > 0.1, "not the colour it is labelled with"
+    for a in range(count):
+        for b in range(a):
+            apart = np.linalg.norm(sample["centres"][a] - sample["centres"][b])
+            assert apart > 4 * float(sample["sigma"]), "their peaks in the memory merge"
+
+
+def test_colours_do_not_tell_how_many_hard_objects_there_are() -> None:
+    found = list(samples(ColouredRecipe(counts=tuple(range(3, 11)), total=400, hard=True)))
+    right = [len(np.unique(s["colour"], axis=0)) == s.length for s in found]
+    assert np.mean(right) < 0.1  # even for who knows the true colours
+
+
+def test_hard_objects_overlap() -> None:
+    touched = []
+    for sample in samples(ColouredRecipe(counts=(8,), total=40, hard=True)):
+        bodies = [inside(sample, k, 0) for k in range(8)]
+        touched += [
+            any((bodies[k] & bodies[j]).any() for j in range(8) if j != k) for k in range(8)
+        ]
+    assert np.mean(touched) > 0.15
+
+
+def test_many_hard_objects_fit_too() -> None:
+    most = ColouredRecipe(counts=(1,), total=1).most()
+    found = samples(ColouredRecipe(counts=(most,), total=5, hard=True))
+    assert {s.length for s in found} == {most}
+
+
+def test_a_knob_that_was_added_later_is_stored_where_it_is_used() -> None:
+    """Recipes of earlier versions stay what they are, so their datasets are not stale."""
+    assert "hard" not in ColouredRecipe(counts=(3,), total=1).to_json()
+    assert '"hard": true' in ColouredRecipe(counts=(3,), total=1, hard=True).to_json()

@@ -10,8 +10,9 @@ from shapes_gen import TOY, ColouredRecipe, ToyRecipe, generate, stream
 from shapes_gen.toy.render import CLASSES
 
 
-def sample_of(lines: int, seed: int = 0, row: int = 0) -> Sample:
-    return TOY.start(ToyRecipe(counts=(lines,), total=row + 1, seed=seed), None)(row)
+def sample_of(lines: int, seed: int = 0, row: int = 0, canvas_lines: int | None = None) -> Sample:
+    recipe = ToyRecipe(counts=(lines,), total=row + 1, seed=seed, canvas_lines=canvas_lines)
+    return TOY.start(recipe, None)(row)
 
 
 def components(line: np.ndarray) -> list[np.ndarray]:
@@ -33,9 +34,12 @@ def name(shape: np.ndarray) -> str:
 
 
 @settings(max_examples=60)
-@given(st.integers(0, 2**31), st.integers(1, 25))
-def test_the_picture_read_by_eye_gives_the_labels(seed: int, lines: int) -> None:
-    sample = sample_of(lines, seed)
+@given(st.integers(0, 2**31), st.integers(1, 25), st.sampled_from([None, 25]))
+def test_the_picture_read_by_eye_gives_the_labels(
+    seed: int, lines: int, canvas_lines: int | None
+) -> None:
+    sample = sample_of(lines, seed, canvas_lines=canvas_lines)
+    assert len(sample["label"]) == lines
     assert set(np.unique(sample.image)) <= {0, 255}
     covered = np.zeros_like(sample.image)
     last = 0
@@ -56,6 +60,21 @@ def test_the_canvas_grows_with_the_lines_and_suits_two_poolings() -> None:
     sizes = [sample_of(n).image.shape for n in (1, 3, 10, 20)]
     assert sizes == [(48, 128), (96, 128), (264, 128), (504, 128)]
     assert all(h % 4 == 0 and w % 4 == 0 for h, w in sizes)
+
+
+def test_a_fixed_canvas_says_nothing_about_the_lines() -> None:
+    assert {sample_of(n, canvas_lines=20).image.shape for n in (1, 3, 20)} == {(504, 128)}
+    with pytest.raises(UserError, match="--canvas-lines 2: 3 lines do not fit"):
+        sample_of(3, canvas_lines=2)
+
+
+def test_lines_on_a_fixed_canvas_are_close_or_far_apart_and_anywhere() -> None:
+    boxes = np.stack([sample_of(3, row=r, canvas_lines=20)["line_box"] for r in range(300)])
+    between = (boxes[:, 1:, 1] - boxes[:, :-1, 3]).ravel()
+    assert (between < 10).mean() > 0.2  # as on a full canvas
+    assert between.max() > 100
+    assert boxes[:, 0, 1].min() < 20
+    assert boxes[:, 2, 3].max() > 480
 
 
 def test_nothing_can_be_read_off_absolute_position() -> None:

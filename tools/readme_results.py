@@ -9,8 +9,7 @@ from pathlib import Path
 
 from benchmark.baselines.engines import ENGINES
 from benchmark.baselines.trivial import RULES
-from benchmark.registry import TASKS
-from benchmark.results.leaderboard import Cell, Leaderboard, Standing, leaderboard
+from benchmark.results.leaderboard import Leaderboard, Standing, all_leaderboards
 from benchmark.results.result import Result
 from benchmark.results.tables import in_table, read_results
 
@@ -27,9 +26,8 @@ COLUMNS = 2
 
 def make_table(results: Sequence[Result]) -> str:
     """Return the table: each task by its first metric; docs/RESULTS.md has them all."""
-    boards = [leaderboard(task, results) for task in TASKS.values()]
-    tested = [board for board in boards if any(not s.row.is_paper for s in board.standings)]
-    return "\n".join([HEAD, *(line for board in tested for line in _task_lines(board))])
+    boards = all_leaderboards(results)
+    return "\n".join([HEAD, *(line for board in boards for line in _task_lines(board))])
 
 
 def select_models(board: Leaderboard) -> list[Standing]:
@@ -52,16 +50,9 @@ def _task_lines(board: Leaderboard) -> list[str]:
 def _row(standing: Standing) -> str:
     row = standing.row
     label = in_table(row.label)
-    cells = [_cell(cell) for cell in standing.cells[:COLUMNS]]
+    cells = [cell.markdown for cell in standing.cells[:COLUMNS]]
     samples = "–" if row.samples is None else f"{row.samples:,}"
     return _line([f"*{label}*" if row.is_paper else label, *cells, samples, str(row.seeds or "–")])
-
-
-def _cell(cell: Cell) -> str:
-    if cell.value is None:
-        return "–"
-    only = f" <sub>{cell.only} only</sub>" if cell.only else ""
-    return f"{cell.value:.2f}{only}"
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -143,9 +143,8 @@ def _score(options: EvalOptions) -> Result:
         assert name is not None
         alone = (*ENGINES, INDUCTIVE_OCR, *RULES)
         hint = did_you_mean(name, alone)
-        require(name in ENGINES, f"--model {name}{hint}: without weights, {' or '.join(alone)}")
-        require(not options.true_memory, f"--true-memory: {name} has no memory")
         require(name in alone, f"--model {name}{hint}: without weights, {' or '.join(alone)}")
+        require(not options.true_memory, f"--true-memory: {name} has no memory")
         task = find_task(options.task_name)
         if name in RULES:
             require(decoding.is_greedy, f"--lexicon, --beam: {name} decodes nothing")

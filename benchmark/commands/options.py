@@ -75,7 +75,13 @@ def print_results(results: list[Result], as_json: bool, as_list: bool = False) -
 
 
 def write_pages(out: Path, texts: Mapping[str, str]) -> None:
-    """Write a page, and what belongs to it, into its folder."""
+    """Write a page, and what belongs to it, into its folder, and say so."""
+    write_beside(out, texts)
+    click.echo(f"{out}: written")
+
+
+def write_beside(out: Path, texts: Mapping[str, str]) -> None:
+    """Write texts into the folder of a page, each under its name."""
     try:
         for name, text in texts.items():
             path = out.parent / name
@@ -83,4 +89,3 @@ def write_pages(out: Path, texts: Mapping[str, str]) -> None:
             write_whole(path, text.encode())
     except OSError as error:
         raise UserError(f"{out}: cannot be written ({error.strerror}): use another --out") from None
-    click.echo(f"{out}: written")

@@ -9,8 +9,11 @@ from benchmark.commands.options import (
     PATH,
     THREADS,
     use_threads,
+    write_beside,
     write_pages,
 )
+from benchmark.results.leaderboard import all_leaderboards
+from benchmark.results.leaderboard_files import evaluation_files, leaderboard_page
 from benchmark.results.report import find_entries, write_page
 from benchmark.results.report.player import Playback
 from benchmark.results.results_page import curve_pictures, read_notes, results_page
@@ -66,7 +69,10 @@ def report_command(
     threads: int | None,
     quiet: bool,
 ) -> None:
-    """Write the report: tables, charts, and the inductive loop step by step, on one page.
+    """Write the report: the inductive loop step by step, tables and charts, on one page.
+
+    Beside it, leaderboard.md has the leaderboard as Markdown, and eval-results/ the same for
+    Hugging Face: a YAML file for each model, with the evaluation results of a model card.
 
     Without arguments it covers all runs in runs/ and all results in results/.
 
@@ -77,6 +83,12 @@ def report_command(
     entries, unfinished = find_entries(places)
     with show_progress(len(entries), quiet, "runs") as report:
         write_page(entries, unfinished, out, Playback(data, samples, named), report)
+    boards = all_leaderboards([entry.result for entry in entries])
+    evaluations = evaluation_files(boards)
+    folder = {f"eval-results/{name}": text for name, text in evaluations.items()}
+    write_beside(out, {"leaderboard.md": leaderboard_page(boards), **folder})
     if not quiet:
         size = out.stat().st_size / 1e6
         click.echo(f"{out}: written, {len(entries)} runs, {size:.1f} MB")
+        page = out.parent / "leaderboard.md"
+        click.echo(f"{page}: written; eval-results: {len(evaluations)} files for Hugging Face")

@@ -75,7 +75,12 @@ class RunOptions:
 @click.option(
     "--task", "task_name", default="toy-shapes", show_default=True, help="See ivl-bench tasks."
 )
-@click.option("--preset", default="fast", show_default=True, help="fast or paper.")
+@click.option(
+    "--preset",
+    default="fast",
+    show_default=True,
+    help="fast or paper; for toy-shapes also demo, a short training.",
+)
 @click.option(
     "--init",
     "init_name",

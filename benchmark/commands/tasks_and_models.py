@@ -17,7 +17,7 @@ from benchmark.registry import MODELS, TASKS
 from benchmark.results.cards import (
     RESULTS,
     bundled_cards,
-    bundled_notes,
+    card_line,
     card_text,
     models_page,
     read_card,
@@ -90,8 +90,7 @@ def models_command(
             click.echo(f"{name:<13} {text}")
         click.echo("MODULE:CLASS a class of yours that derives from benchmark.Model")
         for path in bundled_weights():
-            about = bundled_notes(path).about
-            click.echo(f"{path.stem:<32} {path.stat().st_size / 1e6:4.1f} MB  {about}")
+            click.echo(card_line(read_card(path)))
 
 
 def _descriptions() -> dict[str, str]:

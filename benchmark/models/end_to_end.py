@@ -160,13 +160,13 @@ def build_end_to_end(task: Task, preset: str, options: dict[str, Any]) -> Model:
     if not isinstance(task, ReadingTask):
         encoder, features = _counting_encoder(task, preset, options)
         return EndToEndCounter(encoder, features, init)
-    if task.photographs and preset == "fast":
+    if task.photographs and preset != "paper":
         others = {name: value for name, value in options.items() if name != "alphabet"}
         return BlockReader(1, reader_alphabet(task, options), **others)
     # A quarter of the cells is enough for shapes, and attention over them is fast.
-    pool = 2 if preset == "fast" else 1
+    pool = 1 if preset == "paper" else 2
     size = _size(task, preset, options)
-    return EndToEndReader(task.channels, task.alphabet, size, init, preset == "fast", pool)
+    return EndToEndReader(task.channels, task.alphabet, size, init, preset != "paper", pool)
 
 
 def _counting_encoder(task: Task, preset: str, options: dict[str, Any]) -> tuple[nn.Module, int]:

@@ -109,7 +109,7 @@ def reading_steps(batch: ReadingBatch, every: bool, jitter: float = 0.0) -> Read
         return ReadingSteps(steps, ((maps > 0) & (maps <= time)).float(), target, texts)
     moved, values = _perturbed_lines(batch, jitter)
     maps = moved[steps.sample]
-    memory = torch.take_along_dim(values[steps.sample], maps.flatten(1), 1).view_as(maps)
+    memory = values[steps.sample].gather(1, maps.flatten(1)).view_as(maps)
     return ReadingSteps(steps, memory * (maps <= time), target, texts)
 
 

@@ -4,6 +4,7 @@ Training and size are read from the weights themselves, scores and machine from 
 trained/notes.toml holds what no file knows: data, limits and terms.
 """
 
+import hashlib
 import tomllib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -38,6 +39,9 @@ class Notes:
     """What the file of weights does not say about its training, if anything."""
     limits: Sequence[str] = ()
     terms: str = _UNKNOWN
+    """Under which terms the weights may be used, and why."""
+    use: str = _UNKNOWN
+    """The terms in a few words, for lists."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,8 @@ class Card:
     name: str
     size: int
     """In bytes."""
+    sha256: str
+    """Checksum of the file."""
     config: Config
     parameters: int
     seconds: float | None
@@ -61,6 +67,13 @@ class Card:
         """The task that the weights were trained on."""
         return find_task(self.config.task)
 
+    @property
+    def train_data(self) -> str:
+        """Content checksum of the training set, as the configuration or the result of the training
+        states it; empty: neither does."""
+        stated = [result.train_data for result in self.results if result.curve]
+        return next(filter(None, [self.config.train_data, *stated]), "")
+
     def to_json(self) -> dict[str, Any]:
         """Everything, without the training curves and the wrong answers of the results."""
         scores = [
@@ -69,6 +82,8 @@ class Card:
         ]
         return {
             "size": self.size,
+            "sha256": self.sha256,
+            "train_data": self.train_data,
             "parameters": self.parameters,
             "config": self.config.to_json(),
             "seconds": self.seconds,
@@ -91,6 +106,7 @@ def read_card(path: Path, results: Sequence[Result] = (), named: Collection[str]
     return Card(
         name=path.stem if _is_bundled(path) else config.name,
         size=path.stat().st_size,
+        sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
         config=config,
         parameters=sum(p.numel() for p in model.parameters()),
         seconds=seconds,
@@ -157,8 +173,9 @@ def card_text(card: Card, heading: str = "#") -> str:
         "Task": f"{task.title} (`{task.name}`): {task.kind} {task.unit}",
         "Model": f"`{in_table(config.model)}`, preset `{in_table(config.preset)}`, "
         f"seed {config.seed}; {card.parameters:,} parameters",
-        "Size": f"{card.size / 1e6:.1f} MB",
+        "Size": f"{card.size / 1e6:.1f} MB; SHA-256 `{card.sha256}`",
         "Data": f"{card.notes.data} The task's training samples have {lengths}.",
+        "Data checksum": _data_checksum(card),
         "Training": f"{_training(config)} {card.notes.training}".strip(),
         "Hours": _hours(card),
         "Machine": in_table(card.machine),
@@ -193,6 +210,13 @@ def _training(config: Config) -> str:
     return "; ".join(said) + "."
 
 
+def _data_checksum(card: Card) -> str:
+    """Return the content checksum of the training set, to compare with `ivl-shards info`."""
+    if not card.train_data:
+        return f"{_UNKNOWN} by the weights or a result of their training"
+    return f"`content_sha256` {in_table(card.train_data)}"
+
+
 def _hours(card: Card) -> str:
     if card.seconds is None:
         return _UNKNOWN
@@ -225,6 +249,14 @@ def _rows(task: Task, results: Iterable[Result]) -> list[Row]:
     return rows
 
 
+def card_line(card: Card) -> str:
+    """Return a card in two lines for a terminal: task, parameters, size and terms; what it does."""
+    return (
+        f"{card.name:<32} {card.task.name:<15} {card.parameters:>9,} parameters "
+        f"{card.size / 1e6:4.1f} MB  {card.notes.use}\n    {card.notes.about}"
+    )
+
+
 def models_page(cards: Sequence[Card]) -> str:
     """Return docs/MODELS.md."""
     lines = [
@@ -234,22 +266,14 @@ def models_page(cards: Sequence[Card]) -> str:
         "`benchmark/trained/`, the files in `results/`, and the notes on data, limits and terms in",
         "`benchmark/trained/notes.toml`. `ivl-bench models NAME` prints one card.",
         "",
-        "| weights | | size | hours | terms |",
-        "|---|---|---|---|---|",
+        "| weights | | parameters | size | hours | terms |",
+        "|---|---|---|---|---|---|",
     ]
     for card in cards:
         hours = f"{card.seconds / 3600:.2f}" if card.seconds is not None else "–"
         lines.append(
-            f"| [{card.name}](#{card.name}) | {card.notes.about} | {card.size / 1e6:.1f} MB "
-            f"| {hours} | {_first_words(card.notes.terms)} |"
+            f"| [{card.name}](#{card.name}) | {card.notes.about} | {card.parameters:,} "
+            f"| {card.size / 1e6:.1f} MB "
+            f"| {hours} | {card.notes.use} |"
         )
     return "\n".join([*lines, "", *(card_text(card, "##") + "\n" for card in cards)])
-
-
-def _first_words(terms: str) -> str:
-    """Return the terms without their reason.
-
-    >>> _first_words("For research only: the photographs are")
-    'For research only'
-    """
-    return terms.split(":")[0].split(", like")[0]

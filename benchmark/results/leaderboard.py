@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmark.evaluation.metrics import Metric
+from benchmark.registry import TASKS
 from benchmark.results.result import Result
 from benchmark.results.tables import (
     Row,
@@ -23,6 +24,13 @@ class Cell:
     value: float | None
     only: str
     """The lengths that were measured, where they are not all of the span."""
+
+    @property
+    def markdown(self) -> str:
+        """The cell in a table of Markdown."""
+        if self.value is None:
+            return "–"
+        return f"{self.value:.2f}" + (f" <sub>{self.only} only</sub>" if self.only else "")
 
 
 @dataclass(frozen=True)
@@ -68,6 +76,12 @@ def leaderboard(task: Task, results: Sequence[Result]) -> Leaderboard:
     columns = task_spans(task)
     standings = [Standing(row, tuple(_cell(row, span) for span in columns)) for row in rows]
     return Leaderboard(task, columns, tuple(standings))
+
+
+def all_leaderboards(results: Sequence[Result]) -> list[Leaderboard]:
+    """Return the leaderboards of all tasks that a model of ours or a third party was tested on."""
+    boards = [leaderboard(task, results) for task in TASKS.values()]
+    return [board for board in boards if any(not s.row.is_paper for s in board.standings)]
 
 
 def _takes_part(standing: Standing, column: int) -> bool:

@@ -6,7 +6,7 @@ Results are exchanged between people, so a file is checked before anything in it
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from benchmark.evaluation.evaluate import Column, Evaluation, Predicted, Scores
@@ -108,6 +108,14 @@ class Result:
         return tuple("with lexicon" if c.startswith("lexicon ") else c for c in others)
 
     @property
+    def initial_encoder(self) -> str:
+        """The trained weights that the preset initialises the encoder with; empty: none."""
+        if self.config is None or any(c.startswith("encoder=") for c in self.changes):
+            return ""  # a changed setting is named in the label anyway
+        # A run may be given by its path, which says nothing to other people.
+        return PurePath(self.config.training.encoder).name
+
+    @property
     def label(self) -> str:
         """The name of the model in tables, as short as can be; `full_label` says the rest."""
         title = _TITLES.get(self.model, self.model)
@@ -116,6 +124,8 @@ class Result:
         parts = [title]
         if self.config and self.preset != _USUAL_PRESET:
             parts.append(f"{self.preset} preset")
+        if self.initial_encoder:
+            parts.append(f"encoder from {self.initial_encoder}")
         if self.config and self.config.training.lengths:
             lengths = self.config.training.lengths.replace("-", "–")
             parts.append(f"trained on {lengths} {self.task.unit}")

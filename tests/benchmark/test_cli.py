@@ -182,7 +182,9 @@ def test_there_are_tasks_and_models(run) -> None:
     assert card["scores"][0]["metrics"]["edit distance"]["3"]["value"] < 1
 
     name = "dota-planes-inductive-fast"
-    assert f"{name} " in models
+    (line,) = [line for line in models.splitlines() if line.startswith(f"{name} ")]
+    shown = ("dota-planes", "118,807 parameters", "0.5 MB", "academic use only (DOTA)")
+    assert all(fact in line for fact in shown)
     assert run("ivl-bench", "models", name).stdout.startswith(f"# {name}\n")
     typo = run("ivl-bench", "models", "dota-planes-inductive-fats")
     assert typo.returncode == 2 and name in typo.stderr

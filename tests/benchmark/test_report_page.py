@@ -58,6 +58,25 @@ def test_the_page_shows_all_of_it(whole: Path, browser) -> None:
 
 
 @pytest.mark.browser
+def test_the_page_begins_with_pictures_of_the_steps(whole: Path, browser) -> None:
+    page, complaints = open_page(browser, whole)
+    assert page.locator("main > section").first.get_attribute("id") == "glance"
+    films = {film.get_attribute("href"): film for film in page.locator("#glance .film").all()}
+    assert set(films) == {"#toy-shapes", "#coloured-shapes"}
+    # The model counts three: a sample of three is right, one of five is not.
+    counted = films["#coloured-shapes"]
+    assert counted.locator("span").all_text_contents() == ["1", "2", "3", "end"]
+    card = page.locator("#glance .card", has=page.locator("[href='#coloured-shapes']"))
+    assert "it counts 3 objects" in card.inner_text() and "✓ right" in card.inner_text()
+    # 300 by 150 is a canvas that nothing was drawn on.
+    page.wait_for_function(
+        "[...document.querySelectorAll('#glance canvas')].every(c => c.width / c.height !== 2)"
+    )
+    assert complaints == []
+    page.close()
+
+
+@pytest.mark.browser
 def test_the_player_steps_as_the_model_did(whole: Path, browser) -> None:
     page, complaints = open_page(browser, whole)
     player = page.locator("#coloured-shapes .player")

@@ -1,5 +1,6 @@
 """The weights that come along do what the tables say, on fresh samples."""
 
+import hashlib
 from dataclasses import replace
 
 import pytest
@@ -61,6 +62,20 @@ def test_terms_are_those_of_the_data() -> None:
     words = {"dota-planes": "Academic use only", "icdar-blocks": "For research only"}
     for card in bundled_cards():
         assert card.notes.terms.startswith(words.get(card.task.name, "MIT"))
+        assert f"| {card.notes.terms} |" in card_text(card)
+    uses = {card.task.name: card.notes.use for card in bundled_cards()}
+    assert uses["dota-planes"] == "academic use only (DOTA)"
+    assert uses["icdar-blocks"] == "research only (ICDAR 2013)"
+
+
+def test_a_card_has_the_checksums_of_its_weights_and_of_their_training_set() -> None:
+    path = find_weights("dota-planes-inductive-fast")
+    card = read_card(path, stored_results(ROOT / "results"))
+    facts = rows(card_text(card))
+    assert hashlib.sha256(path.read_bytes()).hexdigest() in facts["Size"]
+    (own,) = (result for result in card.results if result.curve)
+    assert facts["Data checksum"] == f"`content_sha256` {own.train_data}"
+    assert rows(card_text(read_card(path)))["Data checksum"].startswith("not stated")
 
 
 def test_scores_of_another_training_are_not_on_a_card() -> None:

@@ -11,7 +11,13 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from benchmark.data.batches import Share, TrainingSet, make_batch, training_batches
+from benchmark.data.batches import (
+    Share,
+    TrainingSet,
+    image_batch,
+    make_batch,
+    training_batches,
+)
 from benchmark.data.datasets import DataFolder, split_validation
 from benchmark.models.build import build_model
 from benchmark.models.counter import FastCounter, PaperCounter
@@ -362,3 +368,18 @@ def test_bfloat16_is_chosen_where_the_machine_knows_it(
     one_step(Training(1, 2, precision="auto"), state, model.loss, batch)
     supports_bfloat16.cache_clear()
     assert seen == [torch.bfloat16 if able else torch.float32]
+
+
+def test_the_demo_trains_the_fast_model_for_fewer_steps() -> None:
+    task = find_task("toy-shapes")
+    demo, fast = (find_training(task, "inductive", preset) for preset in ("demo", "fast"))
+    assert demo.steps < fast.steps
+    assert change_training(demo, {"steps": fast.steps}) == fast
+
+
+def test_images_are_prepared_as_values_from_0_to_1() -> None:
+    """Without torch: its threads in the thread that prepares batches slow the training down."""
+    shades = np.arange(256, dtype=np.uint8).reshape(2, 8, 16)
+    assert torch.equal(image_batch(shades), torch.from_numpy(shades)[:, None].float() / 255)
+    colours = np.stack([shades] * 3, 3)
+    assert torch.equal(image_batch(colours), torch.from_numpy(colours).movedim(3, 1).float() / 255)

@@ -6,7 +6,16 @@ metrics and models are registered by name. docs/EXTEND.md has an example of each
 
 import benchmark.builtins  # noqa: F401  (registers our own tasks and models)
 from benchmark.data.batches import Batch, CountingBatch, ReadingBatch
-from benchmark.evaluation.metrics import Metric, Prediction, Score, accuracy, ratio
+from benchmark.evaluation.metrics import (
+    Metric,
+    Prediction,
+    Score,
+    Tally,
+    accuracy,
+    ratio,
+    tally_ratio,
+    tally_right,
+)
 from benchmark.models.contract import InductiveModel, Model
 from benchmark.models.step import Step
 from benchmark.registry import (
@@ -33,6 +42,7 @@ __all__ = [
     "Score",
     "Split",
     "Step",
+    "Tally",
     "Task",
     "Training",
     "accuracy",
@@ -41,4 +51,6 @@ __all__ = [
     "register_metric",
     "register_model",
     "register_task",
+    "tally_ratio",
+    "tally_right",
 ]

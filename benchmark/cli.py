@@ -5,6 +5,7 @@ ivl-bench run --model end-to-end --task coloured-shapes
 ivl-bench eval runs/toy-shapes-inductive-fast-seed0 --counts 1-100
 ivl-bench predict toy-shapes-inductive-fast --out predictions.jsonl
 ivl-bench score predictions.jsonl --test test.h5
+ivl-bench compare a.jsonl b.jsonl --test test.h5
 ivl-bench report --out report.html
 ivl-bench read photo.jpg --out steps.html
 ivl-bench tasks
@@ -17,6 +18,7 @@ from typing import Any
 
 import click
 
+from benchmark.commands.compare import compare_command
 from benchmark.commands.eval import eval_command
 from benchmark.commands.pages import report_command, results_command
 from benchmark.commands.predictions import predict_command, score_command
@@ -69,6 +71,7 @@ for _command in (
     eval_command,
     predict_command,
     score_command,
+    compare_command,
     read_command,
     tasks_command,
     models_command,

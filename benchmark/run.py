@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from benchmark.data.datasets import DataFolder, TestSet
+from benchmark.data.test_sets import set_differences
 from benchmark.evaluation.decoding import Decoding
 from benchmark.evaluation.evaluate import Evaluation, evaluate
 from benchmark.evaluation.step_scores import with_true_memory
@@ -167,6 +168,7 @@ def _score(run: Run, model: Model) -> Result:
         config=run.config,
         changes=run.all_changes,
         test_data=test_set.attributes["content_sha256"],
+        test_differs=set_differences(run.task, test_set),
         train_data=train_set.attributes["content_sha256"],
         environment=environment(),
         parameters=sum(p.numel() for p in model.parameters()),
@@ -239,6 +241,7 @@ def score_weights(
         config=config,
         changes=tuple(decoding.label),
         test_data=dataset.attributes["content_sha256"],
+        test_differs=set_differences(task, dataset),
         environment=environment(),
         **scores_of(evaluation),
     )

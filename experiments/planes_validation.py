@@ -8,8 +8,8 @@ Choices about the plane counter (encoder, thresholds, augmentation) are made her
 set. A fifth of the 100 training images, another one for each fold, is held out; crops of the others
 with three to five planes are trained on, and crops of the held-out images with three to ten planes
 are counted. A peak is ignored if it is lower than a fraction of the lowest counted one, or than a
-threshold. Several pairs are tried, at one scale and at three. The same seeds give the same figures
-on one machine.
+threshold. Several pairs are tried, at one scale and at three. The same seeds give the same
+figures on one machine.
 """
 
 from itertools import product

@@ -16,6 +16,7 @@ import memory
 import reading
 import remote
 import scale
+import scoring
 import textblocks
 import training
 from measure import HEADER, Figure, machine
@@ -51,6 +52,7 @@ PARTS: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "memory": ("Memory", lambda: _table(memory.figures())),
     "training": ("The benchmark's models", lambda: _table(training.figures())),
     "decoding": ("Reading text", lambda: _table(decoding.figures())),
+    "scoring": ("Scoring predictions", lambda: _table(scoring.figures())),
     "textblocks": ("Text blocks", lambda: _table(textblocks.figures(["peers"]))),
     "textcost": (
         "Text blocks: fonts, memory and cost",

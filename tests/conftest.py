@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -89,11 +89,13 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with runs of tiny models, to report on."""
-    from reports import make_runs  # which brings torch along
+    from reports import make_runs, standard_test_sets  # which bring torch along
 
-    return make_runs(tmp_path_factory.mktemp("report"))
+    folder = make_runs(tmp_path_factory.mktemp("report"))
+    with standard_test_sets(folder / "data"):
+        yield folder
 
 
 @pytest.fixture(scope="module")

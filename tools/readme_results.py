@@ -11,7 +11,7 @@ from benchmark.baselines.engines import ENGINES
 from benchmark.baselines.trivial import RULES
 from benchmark.results.leaderboard import Leaderboard, Standing, all_leaderboards
 from benchmark.results.result import Result
-from benchmark.results.tables import in_table, read_results
+from benchmark.results.tables import in_table, read_results, samples_words
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -51,7 +51,7 @@ def _row(standing: Standing) -> str:
     row = standing.row
     label = in_table(row.label)
     cells = [cell.markdown for cell in standing.cells[:COLUMNS]]
-    samples = "–" if row.samples is None else f"{row.samples:,}"
+    samples = samples_words(row.samples, row.images)
     return _line([f"*{label}*" if row.is_paper else label, *cells, samples, str(row.seeds or "–")])
 
 

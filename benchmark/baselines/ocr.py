@@ -17,6 +17,7 @@ from rapidfuzz.distance import Levenshtein
 from benchmark.baselines.association import associate, piece_lines, scene_lines, word_lines
 from benchmark.baselines.engines import ENGINES, Engine
 from benchmark.data.datasets import TestSet
+from benchmark.data.test_sets import set_differences
 from benchmark.evaluation.decoding import Decoding, lexicon_words
 from benchmark.evaluation.evaluate import score_predictions
 from benchmark.evaluation.predictions import RowPrediction
@@ -75,6 +76,7 @@ def score_ocr(
         config=None,
         changes=tuple(decoding.label),
         test_data=dataset.attributes["content_sha256"],
+        test_differs=set_differences(task, dataset),
         environment={**environment(), "threads": 1, **engine.versions},
         **scores_of(score_predictions(task, dataset, predictions, begun)),
     )

@@ -21,6 +21,7 @@ from benchmark.commands.options import (
     use_threads,
 )
 from benchmark.data.datasets import DataFolder, TestSet
+from benchmark.data.test_sets import set_differences
 from benchmark.evaluation.decoding import Decoding
 from benchmark.evaluation.evaluate import predict_all, score_predictions
 from benchmark.evaluation.predictions import (
@@ -34,8 +35,10 @@ from benchmark.models.load import find_weights, load_model
 from benchmark.registry import find_task
 from benchmark.results.result import Result, scores_of
 from benchmark.run import store_result
+from benchmark.tasks.task import Task
 from benchmark.training.processes import join_processes
 from ivl_shards import UserError
+from ivl_shards.format.reader import Dataset
 from ivl_shards.generation.recipe import require
 from ivl_shards.options import Counts
 from ivl_shards.progress import show_progress
@@ -118,6 +121,23 @@ def score_command(predictions: Path, task_name: str | None, **options: Any) -> N
 def score_file(path: Path, task_name: str | None, test: TestSet) -> Result:
     """Return the scores of a file of predictions."""
     begun = time.monotonic()
+    task, dataset, found = read_for_test_set(path, task_name, test)
+    return Result(
+        task=task,
+        model=found.model,
+        preset="",
+        config=None,
+        changes=(),
+        test_data=found.test_data,
+        test_differs=set_differences(task, dataset),
+        **scores_of(score_predictions(task, dataset, found.rows, begun)),
+    )
+
+
+def read_for_test_set(
+    path: Path, task_name: str | None, test: TestSet
+) -> tuple[Task, Dataset, Predictions]:
+    """Read a file of predictions, which must be for every row of a test set."""
     stated = stated_task(path)
     if task_name is not None and task_name != stated:
         raise UserError(f"{path}: its predictions are for {stated}, not for {task_name}")
@@ -132,12 +152,4 @@ def score_file(path: Path, task_name: str | None, test: TestSet) -> Result:
             "one, or name the other with --test"
         )
     check_rows(path, found.rows, len(dataset))
-    return Result(
-        task=task,
-        model=found.model,
-        preset="",
-        config=None,
-        changes=(),
-        test_data=checksum,
-        **scores_of(score_predictions(task, dataset, found.rows, begun)),
-    )
+    return task, dataset, found

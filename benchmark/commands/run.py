@@ -106,7 +106,8 @@ class RunOptions:
     type=int,
     default=1,
     show_default=True,
-    help="Number of trainings, with seeds from --seed on; the table shows their mean.",
+    help="Number of trainings, one after another, with seeds from --seed on; the table shows "
+    "their mean and standard deviation.",
 )
 @DEVICE
 @THREADS

@@ -11,7 +11,7 @@ import torch
 
 from benchmark.data.batches import make_batch
 from benchmark.evaluation.found_steps import find_steps
-from benchmark.evaluation.metrics import Pair, Prediction, Score
+from benchmark.evaluation.metrics import Prediction, Score
 from benchmark.evaluation.predictions import FoundStep, RowPrediction
 from benchmark.evaluation.step_scores import StepScores, steps_of
 from benchmark.models.contract import InductiveModel, Model
@@ -19,6 +19,7 @@ from benchmark.reading.multi_scale import ReadStep, read_at_scales, reads_at_sca
 from benchmark.tasks.task import ReadingTask, Task
 from ivl_shards import Sample
 from ivl_shards.format.reader import Dataset
+from ivl_shards.format.schema import Array
 from ivl_shards.progress import Report, no_report
 
 # Pixels of a batch, which decide how many images it has.
@@ -46,6 +47,8 @@ class Evaluation:
     scores: Scores
     predictions: list[Predicted]
     seconds: float
+    images: int | None = None
+    """The number of photographs that the samples were cut from; None: not known, or not cut."""
     steps: StepScores | None = None
     """None: not all predictions have steps."""
 
@@ -94,10 +97,24 @@ def score_predictions(
         Predicted(each.row, each.prediction, task.truth(sample))
         for each, sample in zip(ordered, labels, strict=True)
     ]
+    images = source_images(task, dataset)
+    scores = score(task, score_lengths(task, dataset), pairs, images)
+    count = None if images is None else len(np.unique(images))
+    steps = steps_of(task, labels, ordered)
+    return Evaluation(scores, pairs, time.monotonic() - begun, count, steps)
+
+
+def score_lengths(task: Task, dataset: Dataset) -> Array:
+    """Return the length that each sample is scored under."""
     field = task.group_scores_by
-    lengths = dataset.column(field) if field else dataset.lengths
-    scores, steps = score(task, lengths, pairs), steps_of(task, labels, ordered)
-    return Evaluation(scores, pairs, time.monotonic() - begun, steps)
+    return dataset.column(field) if field else dataset.lengths
+
+
+def source_images(task: Task, dataset: Dataset) -> Array | None:
+    """Return a number for each sample that says which photograph it is from, or None."""
+    if not task.image_field or task.image_field not in dataset.schema:
+        return None
+    return np.unique(np.ravel(dataset.column(task.image_field)), return_inverse=True)[1]
 
 
 def predict(
@@ -139,20 +156,35 @@ def _found_line(line: ReadStep) -> FoundStep:
     return FoundStep(line.text, corners, confidence=round(min(max(line.confidence, 0), 1), 4))
 
 
-def score(task: Task, lengths: Any, predictions: Sequence[Predicted]) -> Scores:
-    """Return the task's metrics by length; where there are several, over all samples as well."""
-    found: dict[int, list[Pair]] = defaultdict(list)
-    for each in predictions:
-        found[int(lengths[each.row])].append((each.prediction, each.truth))
-    columns: dict[Column, list[Pair]] = {n: found[n] for n in sorted(found)}
-    if len(task.metrics) > 1:
-        columns["all"] = [pair for n in found for pair in found[n]]
-        if several := [pair for n in found if n > 1 for pair in found[n]]:
-            columns["2+"] = several  # the paper's "overall" of ICDAR blocks
+def score(
+    task: Task, lengths: Any, predictions: Sequence[Predicted], images: Array | None = None
+) -> Scores:
+    """Return the task's metrics by length; where there are several, over all samples as well.
+
+    `images` says which photograph each row of the test set is from.
+    """
+    columns = split_columns(task, [int(lengths[each.row]) for each in predictions])
+    pairs = [(each.prediction, each.truth) for each in predictions]
+    drawn = None if images is None else images[[each.row for each in predictions]]
     return {
-        metric.name: {column: metric.compute(pairs) for column, pairs in columns.items()}
+        metric.name: dict(
+            zip(columns, metric.scores(pairs, list(columns.values()), drawn), strict=True)
+        )
         for metric in task.metrics
     }
+
+
+def split_columns(task: Task, lengths: Sequence[int]) -> dict[Column, list[int]]:
+    """Return the places of the samples that each column of the task's tables is computed over."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for place, length in enumerate(lengths):
+        found[length].append(place)
+    columns: dict[Column, list[int]] = {n: found[n] for n in sorted(found)}
+    if len(task.metrics) > 1:
+        columns["all"] = [place for n in found for place in found[n]]
+        if several := [place for n in found if n > 1 for place in found[n]]:
+            columns["2+"] = several  # the paper's "overall" of ICDAR blocks
+    return columns
 
 
 def row_groups(task: Task, dataset: Dataset) -> Iterator[list[int]]:

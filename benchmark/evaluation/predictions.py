@@ -136,6 +136,11 @@ def stated_task(path: Path) -> str:
     return str(_header(path, _json_lines(path))["task"])
 
 
+def stated_test_data(path: Path) -> str:
+    """Return the checksum of the test set that a file of predictions names in its first line."""
+    return str(_header(path, _json_lines(path))["test_data"])
+
+
 def _header(path: Path, lines: Iterator[tuple[int, Any]]) -> dict[str, Any]:
     number, header = next(lines, (0, None))
     if not isinstance(header, dict) or header.get("format") != FORMAT:

@@ -229,11 +229,8 @@ def _scores(card: Card) -> list[str]:
     rows = _rows(card.task, card.results)
     if not rows:
         return ["No result of these weights is stored."]
-    head = (
-        f"Per cent by number of {card.task.unit} on the task's test data, with 95 % confidence "
-        "intervals."
-    )
-    return [head, "", *markdown_table(rows, "metric")]
+    head = f"Per cent by number of {card.task.unit}, with 95 % confidence intervals."
+    return [head, "", *markdown_table(rows, "metric", with_samples=True)]
 
 
 def _rows(task: Task, results: Iterable[Result]) -> list[Row]:

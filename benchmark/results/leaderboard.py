@@ -9,7 +9,7 @@ from benchmark.results.result import Result
 from benchmark.results.tables import (
     Row,
     Span,
-    has_task_lengths,
+    is_comparable,
     lengths_text,
     task_rows,
     task_spans,
@@ -24,13 +24,17 @@ class Cell:
     value: float | None
     only: str
     """The lengths that were measured, where they are not all of the span."""
+    spread: float | None = None
+    """The standard deviation over the seeds; None: there is one seed."""
 
     @property
     def markdown(self) -> str:
         """The cell in a table of Markdown."""
         if self.value is None:
             return "–"
-        return f"{self.value:.2f}" + (f" <sub>{self.only} only</sub>" if self.only else "")
+        only = f" <sub>{self.only} only</sub>" if self.only else ""
+        spread = "" if self.spread is None else f" ± {self.spread:.2f}"
+        return f"{self.value:.2f}{spread}{only}"
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class Leaderboard:
     task: Task
     columns: tuple[Span, ...]
     standings: tuple[Standing, ...]
+    left_out: int = 0
+    """The number of results of other test sets, which do not compare."""
 
     @property
     def metric(self) -> Metric:
@@ -70,12 +76,16 @@ class Leaderboard:
 def leaderboard(task: Task, results: Sequence[Result]) -> Leaderboard:
     """Return the leaderboard of a task, trials included.
 
-    Results on other lengths than the task's test set has do not compare, and are left out.
+    Results of other test sets than the standard ones do not compare, and are left out.
     """
-    rows = [row for row in task_rows(task, results, task.metric) if has_task_lengths(task, row)]
+    own = [result for result in results if result.task.name == task.name]
+    kept = list(filter(is_comparable, own))
     columns = task_spans(task)
-    standings = [Standing(row, tuple(_cell(row, span) for span in columns)) for row in rows]
-    return Leaderboard(task, columns, tuple(standings))
+    standings = [
+        Standing(row, tuple(_cell(row, span) for span in columns))
+        for row in task_rows(task, kept, task.metric)
+    ]
+    return Leaderboard(task, columns, tuple(standings), len(own) - len(kept))
 
 
 def all_leaderboards(results: Sequence[Result]) -> list[Leaderboard]:
@@ -93,4 +103,9 @@ def _cell(row: Row, span: Span) -> Cell:
     whole = span.pooled in row.figures or measured == span.lengths or not measured
     value = row.over(span)
     only = "" if whole else lengths_text(measured)
-    return Cell(None if value is None else round(value, 2), only)
+    spread = row.spread_over(span)
+    return Cell(
+        None if value is None else round(value, 2),
+        only,
+        None if spread is None else round(spread, 2),
+    )

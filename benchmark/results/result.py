@@ -5,7 +5,7 @@ Results are exchanged between people, so a file is checked before anything in it
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -63,8 +63,12 @@ class Result:
     """Time of the evaluation."""
     test_data: str
     """Content checksum of the test set."""
+    test_differs: str = ""
+    """In what the test set differs from the standard one; empty: in nothing, or not stated."""
     train_data: str = ""
     """Content checksum of the training set; empty: not stated."""
+    images: int | None = None
+    """The number of photographs that the test samples were cut from, if known."""
     environment: Mapping[str, Any] = field(default_factory=dict)
     parameters: int | None = None
     training_seconds: float | None = None
@@ -90,6 +94,11 @@ class Result:
         """The number of test samples."""
         first = next(iter(self.scores.values()), {})
         return sum(score.samples for n, score in first.items() if isinstance(n, int))
+
+    @property
+    def is_standard(self) -> bool | None:
+        """Whether the test set is the task's standard one; None: the task has none on record."""
+        return self.test_data in self.task.standard if self.task.standard else None
 
     @property
     def changed_settings(self) -> tuple[str, ...]:
@@ -153,8 +162,9 @@ class Result:
     def to_json(self) -> dict[str, Any]:
         """Return the result as it is stored."""
         config = {"task": self.task.name, "model": self.model, "preset": self.preset}
-        data = {"train": self.train_data} if self.train_data else {}
-        trained = {
+        data = {"train": self.train_data, "test_differs": self.test_differs}
+        known = {
+            "images": self.images,
             "parameters": self.parameters,
             "training_seconds": self.training_seconds,
             "processes": self.processes,
@@ -164,16 +174,19 @@ class Result:
             "format": FORMAT,
             "config": self.config.to_json() if self.config else config,
             "changes": list(self.changes),
-            "data": {**data, "test": self.test_data},
+            "data": {
+                "test": self.test_data,
+                **{name: value for name, value in data.items() if value},
+            },
             "metrics": {
-                name: {str(n): asdict(score) for n, score in table.items()}
+                name: {str(n): score.to_json() for n, score in table.items()}
                 for name, table in self.scores.items()
             },
             "wrong": [list(each) for each in self.wrong],
             "wrong_total": self.wrong_total,
             "seconds": self.seconds,
             "environment": dict(self.environment),
-            **{name: value for name, value in trained.items() if value is not None},
+            **{name: value for name, value in known.items() if value is not None},
             **({} if self.steps is None else {"steps": steps_to_json(self.steps)}),
         }
 
@@ -187,6 +200,7 @@ def scores_of(evaluation: Evaluation) -> dict[str, Any]:
         "wrong_total": len(wrong),
         "seconds": round(evaluation.seconds, 1),
         "steps": evaluation.steps,
+        "images": evaluation.images,
     }
 
 
@@ -226,7 +240,8 @@ def result_from_json(values: Any, path: Path) -> Result:
         values = upgrade_result(values, task.metric.name)
     data = _dict(values.get("data"), "data")
     _need(_LINE, data.get("test"), "data: test")
-    _need(_LINE, data.get("train", ""), "data: train")
+    for name in ("train", "test_differs"):
+        _need(_LINE, data.get(name, ""), f"data: {name}")
     changes = _list(values.get("changes", []), "changes")
     for change in changes:
         _need(_LINE, change, "changes")
@@ -234,6 +249,8 @@ def result_from_json(values: Any, path: Path) -> Result:
         if name in values:
             _need(number(0, 1e15), values[name], name)
     _need(number(0, 1e12), values.get("seconds"), "seconds")
+    if "images" in values:
+        _need(_ROW, values["images"], "images")
     wrong = _checked_wrong(values)
     result = Result(
         task=task,
@@ -246,7 +263,9 @@ def result_from_json(values: Any, path: Path) -> Result:
         wrong_total=values["wrong_total"],
         seconds=values["seconds"],
         test_data=OLD_TEST_SETS.get(data["test"], data["test"]),
+        test_differs=data.get("test_differs", ""),
         train_data=data.get("train", ""),
+        images=values.get("images"),
         environment=_checked_environment(_dict(values.get("environment", {}), "environment")),
         parameters=values.get("parameters"),
         training_seconds=values.get("training_seconds"),
@@ -298,7 +317,9 @@ def _checked_score(metric: str, column: str, score: Any) -> Score:
         _need(_SCORE, values.get(figure), f"{where}: {figure}")
     samples = values.get("samples", 0)
     _need(_ROW, samples, f"{where}: samples")
-    return Score(values["value"], values["low"], values["high"], samples)
+    if "images" in values:
+        _need(_ROW, values["images"], f"{where}: images")
+    return Score(values["value"], values["low"], values["high"], samples, values.get("images"))
 
 
 def _checked_wrong(values: dict[str, Any]) -> tuple[tuple[int, Any, Any], ...]:

@@ -2,13 +2,14 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean
+from statistics import mean, stdev
 
+from benchmark.data.test_sets import NONE, STANDARD
 from benchmark.evaluation.evaluate import Column
-from benchmark.evaluation.metrics import Metric
+from benchmark.evaluation.metrics import Metric, Score
 from benchmark.results.result import Result, read_result
 from benchmark.tasks.task import Task
 from ivl_shards import UserError
@@ -27,6 +28,8 @@ class Row:
     high: Mapping[Column, float]
     results: tuple[Result, ...] = ()
     """Runs that differ in their seed alone; empty: the paper's row."""
+    by_seed: tuple[Mapping[Column, float], ...] = ()
+    """The scores of each run, where there are several."""
 
     @property
     def is_paper(self) -> bool:
@@ -52,11 +55,38 @@ class Row:
         """The number of test samples, if known."""
         return self.results[0].samples if self.results else None
 
+    @property
+    def images(self) -> int | None:
+        """The number of photographs that the test samples were cut from, if known."""
+        return self.results[0].images if self.results else None
+
+    @property
+    def compares(self) -> bool:
+        """Whether the test set is the task's standard one, or one of the same lengths where no
+        standard one is on record."""
+        return all(map(is_comparable, self.results))
+
+    @property
+    def spread(self) -> dict[Column, float]:
+        """The standard deviation of each score over the seeds; empty: there is one seed."""
+        if len(self.by_seed) < 2:
+            return {}
+        return {n: stdev(scores[n] for scores in self.by_seed) for n in self.figures}
+
     def over(self, span: "Span") -> float | None:
         """Return the score over several lengths: the mean of those that were measured."""
-        if span.pooled in self.figures:
-            return self.figures[span.pooled]
-        found = [self.figures[n] for n in self.measured(span)]
+        return self._over(self.figures, span)
+
+    def spread_over(self, span: "Span") -> float | None:
+        """Return the standard deviation over the seeds of the score over several lengths."""
+        found = [self._over(scores, span) for scores in self.by_seed]
+        known = [value for value in found if value is not None]
+        return stdev(known) if len(known) > 1 else None
+
+    def _over(self, scores: Mapping[Column, float], span: "Span") -> float | None:
+        if span.pooled in scores:
+            return scores[span.pooled]
+        found = [scores[n] for n in self.measured(span)]
         return mean(found) if found else None
 
     def measured(self, span: "Span") -> tuple[int, ...]:
@@ -137,12 +167,14 @@ def result_row(label: str, results: Sequence[Result], metric: Metric) -> Row:
     """
     scores = [result.scores.get(metric.name, {}) for result in results]
     lengths = sort_columns(set.intersection(*(set(s) for s in scores)))
+    by_seed = [{n: s[n].value for n in lengths} for s in scores]
     return Row(
         label,
         {n: mean(s[n].value for s in scores) for n in lengths},
         {n: min(s[n].low for s in scores) for n in lengths},
         {n: max(s[n].high for s in scores) for n in lengths},
         tuple(results),
+        tuple(by_seed) if len(by_seed) > 1 else (),
     )
 
 
@@ -178,14 +210,61 @@ def sort_rows(task: Task, rows: Iterable[Row], metric: Metric) -> list[Row]:
     def place(row: Row) -> tuple[bool, bool, float, str]:
         value = row.over(span)
         known = mean(row.figures.values()) if value is None else value
-        return not has_task_lengths(task, row), value is None, sign * known, row.label
+        return not row.compares, value is None, sign * known, row.label
 
     return sorted(rows, key=place)
 
 
-def has_task_lengths(task: Task, row: Row) -> bool:
-    """Tell whether a row has no other lengths than the test set of the task."""
-    return all(n in task.test.counts for n in row.figures if isinstance(n, int))
+def is_comparable(result: Result) -> bool:
+    """Tell whether a result is one of the task's standard test set.
+
+    Where none is on record, any test set without other lengths than the task's will do.
+    """
+    if result.is_standard is not None:
+        return result.is_standard
+    return set(_lengths(result)) <= set(result.task.test.counts)
+
+
+def _lengths(result: Result) -> list[int]:
+    first = next(iter(result.scores.values()), {})
+    return sorted(n for n in first if isinstance(n, int))
+
+
+def describe_test_set(result: Result) -> str:
+    """Say whether a result is one of the standard test set, and if not, what differs."""
+    if result.is_standard is None:
+        return NONE
+    if result.is_standard:
+        return STANDARD
+    return f"not standard: {result.test_differs or _seen_differences(result)}"
+
+
+def _seen_differences(result: Result) -> str:
+    """Say what the scores show of a test set whose file was not described."""
+    task, lengths = result.task, _lengths(result)
+    numbers = {score.samples for n, score in _first_scores(result) if isinstance(n, int)}
+    different = []
+    if lengths != sorted(task.test.counts):
+        different.append(f"lengths {lengths_text(lengths)}")
+    wanted = task.test.total // len(task.test.counts)
+    if len(numbers) == 1 and task.test.total and numbers != {wanted}:
+        different.append(f"n {numbers.pop():,} instead of {wanted:,}")
+    return ", ".join(different) or "what differs is not stated"
+
+
+def _first_scores(result: Result) -> Iterable[tuple[Column, Score]]:
+    return next(iter(result.scores.values()), {}).items()
+
+
+def samples_words(samples: int | None, images: int | None) -> str:
+    """Return the number of samples and, where they are crops, of the photographs.
+
+    >>> samples_words(1304, 233), samples_words(1304, None), samples_words(None, None)
+    ('1,304 of 233 images', '1,304', '–')
+    """
+    if samples is None:
+        return "–"
+    return f"{samples:,}" + (f" of {images:,} images" if images is not None else "")
 
 
 def _unique_labels(task: Task, results: Sequence[Result]) -> list[str]:
@@ -207,7 +286,7 @@ def _unique_labels(task: Task, results: Sequence[Result]) -> list[str]:
 
 def _tested_on(task: Task, result: Result) -> str:
     """Return the lengths of a test set where they are not the task's."""
-    lengths = sorted(n for n in next(iter(result.scores.values())) if isinstance(n, int))
+    lengths = _lengths(result)
     if not lengths or set(lengths) == set(task.test.counts):
         return ""
     return f", tested on {lengths_text(lengths)} {task.unit}"
@@ -230,29 +309,48 @@ def text_tables(task: Task, label: str, results: Sequence[Result]) -> str:
 
 
 def text_table(task: Task, rows: Sequence[Row], metric: Metric) -> str:
-    """Return a table for a terminal, with the interval below each of our figures."""
+    """Return a table for a terminal: below each of our figures its spread and interval, and the
+    numbers that it is computed from."""
     lengths = sort_columns({n for row in rows for n in row.figures})
-    wide = max(len(row.label) for row in rows)
-    head = f"{task.title}: {metric.name} in {metric.unit} by number of {task.unit}"
-    lines = [head, " " * wide + "".join(f"{n:>12}" for n in lengths)]
+    lines = [("", [str(n) for n in lengths])]
     for row in rows:
-        cells = [f"{row.figures[n]:.2f}" if n in row.figures else "-" for n in lengths]
-        lines.append(f"{row.label:<{wide}}" + "".join(f"{cell:>12}" for cell in cells))
-        if row.low:
-            spans = [f"{row.low[n]:.1f}–{row.high[n]:.1f}" if n in row.low else "" for n in lengths]
-            lines.append(f"{'  95 % interval':<{wide}}" + "".join(f"{s:>12}" for s in spans))
-    return "\n".join(lines)
+        figures = [f"{row.figures[n]:.2f}" if n in row.figures else "-" for n in lengths]
+        lines += [(row.label, figures), *_details(row, lengths, metric)]
+    wide = max(len(name) for name, _ in lines)
+    head = f"{task.title}: {metric.name} in {metric.unit} by number of {task.unit}"
+    tested = [f"Test set: {describe_test_set(row.results[0])}" for row in rows if row.results]
+    table = [f"{name:<{wide}}" + "".join(f"{cell:>12}" for cell in cells) for name, cells in lines]
+    return "\n".join([head, *dict.fromkeys(tested), *table])
+
+
+def _details(
+    row: Row, lengths: Sequence[Column], metric: Metric
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield the lines below one of our rows."""
+    if row.is_paper:
+        return
+    if spread := row.spread:
+        cells = [f"±{spread[n]:.2f}" if n in spread else "" for n in lengths]
+        yield "  std over seeds", cells
+    spans = [f"{row.low[n]:.1f}–{row.high[n]:.1f}" if n in row.low else "" for n in lengths]
+    yield "  95 % interval", spans
+    scores = row.results[0].scores.get(metric.name, {})
+    yield "  samples", [f"{scores[n].samples:,}" if n in scores else "" for n in lengths]
+    images = {n: score.images for n, score in scores.items() if score.images is not None}
+    if images:
+        yield "  source images", [f"{images[n]:,}" if n in images else "" for n in lengths]
 
 
 def markdown_table(rows: Sequence[Row], first: str, with_samples: bool = False) -> list[str]:
-    """Return the lines of a Markdown table, if asked with the number of test samples."""
+    """Return the lines of a Markdown table, if asked with the test set and its samples."""
     lengths = sort_columns({n for row in rows for n in row.figures})
-    heads = [first, *map(str, lengths), *(["samples"] if with_samples else [])]
+    heads = [first, *map(str, lengths), *(["samples", "test set"] if with_samples else [])]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for row in rows:
         cells = [_cell(row, n) for n in lengths]
         if with_samples:
-            cells.append("–" if row.samples is None else f"{row.samples:,}")
+            cells.append(samples_words(row.samples, row.images))
+            cells.append("–" if row.is_paper else in_table(describe_test_set(row.results[0])))
         seeds = f", {row.seeds} seeds" if (row.seeds or 1) > 1 else ""
         lines.append(f"| {in_table(row.label)}{seeds} | " + " | ".join(cells) + " |")
     return lines
@@ -261,8 +359,9 @@ def markdown_table(rows: Sequence[Row], first: str, with_samples: bool = False) 
 def _cell(row: Row, n: Column) -> str:
     if n not in row.figures:
         return "–"
+    spread = f" ± {row.spread[n]:.2f}" if row.spread else ""
     span = f"<br><sub>{row.low[n]:.1f}–{row.high[n]:.1f}</sub>" if n in row.low else ""
-    return f"{row.figures[n]:.2f}{span}"
+    return f"{row.figures[n]:.2f}{spread}{span}"
 
 
 def in_table(text: str) -> str:

@@ -40,6 +40,11 @@ COLOURED_SHAPES = CountingTask(
     metrics=(EXACT_COUNTS,),
     generate=generate_split,
     recipe=recipe,
+    standard={
+        "7224455c2ce0e73b8af619493fd552245c3f69800a7a19ad853cd77a4c5c9463": (
+            "3–10 objects, 200 samples of each"
+        ),
+    },
 )
 
 COLOURED_SHAPES_HARD = replace(

@@ -1,8 +1,8 @@
 """Tasks: a dataset to train and test on, and how models are scored on it."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -59,6 +59,15 @@ class Task:
     val_group: str | None = None
     """The field to split by: samples with the same value, such as crops of one photograph, are
     either all trained on or all held out."""
+    image_field: str = ""
+    """The field that says which photograph a sample was cut from: confidence intervals draw
+    photographs then. Empty: samples are independent."""
+    standard: Mapping[str, str] = field(default_factory=dict)
+    """The standard test sets, whose results compare: content checksum → what it is. Empty: none
+    is recorded."""
+    source_differences: Callable[[Dataset], list[str]] | None = None
+    """Return in what a test set differs from the standard one that `recipe` does not state, such
+    as the fonts, as far as the file says it."""
     group_scores_by: str = ""
     """The field that scores are grouped by, where that is not the length."""
     preprocess: Callable[[Sample, np.random.Generator | None, Dataset | None], Sample] | None = None

@@ -1,6 +1,7 @@
 """Text blocks: lines of words to read, trained on three to five (section 4.1 of the paper)."""
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from benchmark.data.letterbox import SIZE
 from benchmark.evaluation.metrics import EDIT_DISTANCE, LINE_COUNT, match_words, word_metrics
 from benchmark.tasks.task import ReadingTask, Split
 from ivl_shards import Sample
+from ivl_shards.format.reader import Dataset
 from ivl_shards.format.schema import Array
 
 if TYPE_CHECKING:
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 _NUMBERS, _MARKS = 0.04, 0.06
 # More lines than this need a taller canvas.
 _MOST_LINES = 10
+# Faces of the font catalogue (`ivl-fonts install`), which the standard test set is drawn with.
+_CATALOGUE = 1257
+_FACES = re.compile(r"([0-9,]{1,9}) faces of (.*)")
 
 
 def _recipe(split: Split, seed: int) -> "TextRecipe":
@@ -76,6 +81,24 @@ def words(sample: Sample) -> tuple[list[str], Array]:
     return " ".join(line_texts(sample)).split(), sample["word_quad"]
 
 
+def source_differences(dataset: Dataset) -> list[str]:
+    """Say which fonts a test set was drawn with, where they are not those of the catalogue."""
+    for origin in dataset_origins(dataset):
+        found = _FACES.match(origin)
+        if found and "catalogue" not in found[2]:
+            return [f"fonts: {found[1]} instead of {_CATALOGUE:,}"]
+    return []
+
+
+def dataset_origins(dataset: Dataset) -> list[str]:
+    """Return where the third-party material of a dataset comes from, as its metadata states it."""
+    try:
+        origins = json.loads(dataset.attributes.get("origins", "[]"))
+        return [str(origin["where"]) for origin in origins]
+    except (TypeError, ValueError, KeyError):  # a file of someone else's may hold anything
+        return []
+
+
 _WORDS = word_metrics(match_words)
 
 TEXT_BLOCKS = ReadingTask(
@@ -88,6 +111,12 @@ TEXT_BLOCKS = ReadingTask(
     metrics=(_WORDS["word recall"], _WORDS["word precision"], EDIT_DISTANCE, LINE_COUNT),
     generate=generate_split,
     recipe=recipe,
+    standard={
+        "ada3a76231b6943bac8689fe9187eb1480a3c4ae60d366becf3e49fbb2e0cf31": (
+            "1–10 lines, 200 samples of each, drawn with the whole font catalogue"
+        ),
+    },
+    source_differences=source_differences,
     photographs=True,
     alphabet=ASCII,
     line_texts=line_texts,

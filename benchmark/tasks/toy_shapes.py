@@ -59,6 +59,11 @@ TOY_SHAPES = ReadingTask(
     metrics=(EDIT_DISTANCE, LINE_COUNT),
     generate=generate_split,
     recipe=recipe,
+    standard={
+        "fad6e0264090e423ccbc857c0d07a3241a2c8662a40e7d09ac4a1a2fc0dff668": (
+            "1–10, 15 and 20 lines, 200 samples of each"
+        ),
+    },
     alphabet=_LETTERS,
     alphabet_note="s, t, c are a small square, triangle and circle; capitals are large ones",
     line_texts=line_texts,

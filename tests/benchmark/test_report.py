@@ -26,7 +26,7 @@ def test_a_reader_off_the_shelf_has_a_row_and_is_not_played(here: Path, tmp_path
     for name in ("curve", "parameters", "training_seconds"):
         del result[name]
     result |= {
-        "data": {"test": "0" * 64},
+        "data": {"test": result["data"]["test"]},
         "config": {"task": "toy-shapes", "model": "ocr", "preset": "on blocks"},
     }
     (tmp_path / "evaluated").mkdir()
@@ -42,6 +42,21 @@ def test_a_reader_off_the_shelf_has_a_row_and_is_not_played(here: Path, tmp_path
         "toy-shapes-RapidOCR on blocks": None,
     }
     assert not any("ocr" in line for line in task["player"]["absent"])
+
+
+def test_results_of_other_test_sets_are_counted_and_left_out(here: Path, tmp_path: Path) -> None:
+    copies(here, tmp_path, READER, range(1))
+    path = tmp_path / READER / "result.json"
+    result = json.loads(path.read_text())
+    result["data"] |= {"test": "0" * 64, "test_differs": "seed 3 instead of 0"}
+    path.write_text(json.dumps(result))
+    places = (tmp_path / READER, here / "results" / f"{READER}.json")
+    (task,) = data_of(write(here, tmp_path / "page.html", *places))["tasks"]
+    board = task["leaderboard"]
+    assert board["left_out"] == 1
+    assert [row["test_set"] for row in board["rows"] if not row["paper"]] == ["standard"]
+    shown = [row["test_set"] for row in task["tables"][0]["rows"] if not row["paper"]]
+    assert shown == ["standard", "not standard: seed 3 instead of 0"]
 
 
 def test_a_result_counts_once_and_seeds_are_averaged(here: Path, tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ import pytest
 from benchmark.evaluation.metrics import Score
 from benchmark.registry import find_task, find_training
 from benchmark.results.leaderboard import Leaderboard, leaderboard
-from benchmark.results.result import Result, read_result
+from benchmark.results.result import Result, read_result, write_result
 from benchmark.results.results_page import results_page
-from benchmark.results.tables import read_results, task_rows, task_spans
+from benchmark.results.tables import read_results, task_rows, task_spans, text_tables
 from benchmark.training.run_folder import Config
 from commands import ROOT
 
@@ -35,7 +35,7 @@ def made(values: dict[int, float], task=TOY, model: str = "inductive", **options
         "config": config,
         "changes": (),
         "scores": {task.metric.name: scores},
-        "test_data": "0" * 64,
+        "test_data": next(iter(task.standard)),
     }
     return Result(task, model, wrong=(), wrong_total=0, seconds=0.0, **{**facts, **options})
 
@@ -130,6 +130,67 @@ def test_seeds_and_samples_are_counted() -> None:
     second = made(dict.fromkeys(lengths, 4.0), config=replace(first.config, seed=1))
     (row,) = (r for r in task_rows(TOY, [first, second], TOY.metric) if not r.is_paper)
     assert (row.seeds, row.samples, row.figures[20]) == (2, 10 * len(lengths), 3.0)
+
+
+def test_several_seeds_have_a_mean_and_a_standard_deviation() -> None:
+    lengths = TOY.test.counts
+    runs = [made(dict.fromkeys(lengths, value)) for value in (2.0, 4.0, 6.0)]
+    configs = [replace(run.config, seed=k) for k, run in enumerate(runs) if run.config]
+    seeds = [replace(run, config=config) for run, config in zip(runs, configs, strict=True)]
+    (row,) = (r for r in task_rows(TOY, seeds, TOY.metric) if not r.is_paper)
+    assert (row.figures[20], row.spread[20]) == (4.0, 2.0)
+    (cells,) = (s.cells for s in leaderboard(TOY, seeds).standings if not s.row.is_paper)
+    assert [(cell.value, cell.spread) for cell in cells] == [(4.0, 2.0)] * 3
+    assert "4.00 ± 2.00" in results_page(seeds, {})
+    printed = text_tables(TOY, "mine", seeds)
+    assert "std over seeds" in printed and "±2.00" in printed
+    assert "std over seeds" not in text_tables(TOY, "mine", seeds[:1])
+
+
+def test_the_leaderboard_has_standard_test_sets_alone() -> None:
+    lengths = TOY.test.counts
+    own = made(dict.fromkeys(lengths, 5.0))
+    other = made(dict.fromkeys(lengths, 0.0), model="a:B", test_data="1" * 64)
+    theirs = made(dict.fromkeys(lengths, 4.0), model="mine", config=None, preset="")
+    board = leaderboard(TOY, [own, other, theirs])
+    assert [s.row.label for s in board.standings if not s.row.is_paper] == ["mine", "inductive"]
+    assert board.left_out == 1
+
+
+def test_without_a_standard_test_set_all_of_the_same_lengths_compare() -> None:
+    task = replace(TOY, standard={})
+    own = replace(made(dict.fromkeys(task.test.counts, 5.0)), task=task, test_data="1" * 64)
+    longer = replace(made({100: 5.0}), task=task, test_data="2" * 64)
+    board = leaderboard(task, [own, longer])
+    assert len([s for s in board.standings if not s.row.is_paper]) == 1
+    assert board.left_out == 1
+    assert "no standard one is on record" in text_tables(task, "mine", [own])
+
+
+def test_every_table_says_whether_the_test_set_is_the_standard_one() -> None:
+    own = made(dict.fromkeys(TOY.test.counts, 5.0))
+    other = replace(own, test_data="1" * 64, test_differs="seed 3 instead of 0")
+    assert "Test set: standard\n" in text_tables(TOY, "mine", [own])
+    assert "Test set: not standard: seed 3 instead of 0\n" in text_tables(TOY, "mine", [other])
+    # A file of an earlier version does not say it: what its scores show is said instead.
+    unsaid = replace(own, test_data="1" * 64)
+    assert "n 10 instead of 200" in text_tables(TOY, "mine", [unsaid])
+    page = results_page([own, other], {})
+    assert "| standard |" in page and "| not standard: seed 3 instead of 0 |" in page
+
+
+def test_the_number_of_photographs_stands_beside_that_of_the_samples(tmp_path: Path) -> None:
+    icdar = find_task("icdar-blocks")
+    scores = {n: Score(50.0, 40.0, 60.0, 12, 7) for n in (1, 2)}
+    own = made({1: 50.0}, icdar, scores={icdar.metric.name: scores}, images=9)
+    write_result(tmp_path / "result.json", own)
+    again = read_result(tmp_path / "result.json")
+    assert again == own and again.scores[icdar.metric.name][1].images == 7
+    printed = text_tables(icdar, "mine", [own])
+    assert [line.split() for line in printed.splitlines() if "source images" in line] == [
+        ["source", "images", "7", "7"]
+    ]
+    assert "| 24 of 9 images |" in results_page([own], {})
 
 
 def test_labels_are_short_and_tell_models_apart() -> None:

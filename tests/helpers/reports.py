@@ -2,8 +2,11 @@
 
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import torch
 
@@ -14,6 +17,7 @@ from benchmark.results.report.player import Playback
 from benchmark.run import Run, run_one
 from benchmark.training.processes import join_processes
 from benchmark.training.run_folder import Config
+from ivl_shards import open_dataset
 from shapes_gen import ColouredRecipe, ToyRecipe, generate
 
 torch.set_num_threads(1)  # the models are tiny: more only wait for each other
@@ -46,6 +50,18 @@ def make_runs(folder: Path) -> Path:
             run = Run(config, own, folder / "runs", one, results=folder / "results", quiet=True)
             run_one(run)
     return folder
+
+
+@contextmanager
+def standard_test_sets(data: Path) -> Iterator[None]:
+    """Let the tiny test sets be the standard ones, so that leaderboards have their results."""
+    with ExitStack() as held:
+        for name in ("coloured-shapes", "toy-shapes"):
+            checksum = open_dataset(data / f"{name}-test.h5").attributes["content_sha256"]
+            standard = find_task(name).standard
+            assert isinstance(standard, dict)
+            held.enter_context(patch.dict(standard, {checksum: "20 tiny samples"}))
+        yield
 
 
 def write(here: Path, out: Path, *places: Path, samples: int = 4, data: str = "data") -> Path:

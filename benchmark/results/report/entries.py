@@ -54,7 +54,8 @@ def find_entries(paths: Sequence[Path]) -> tuple[list[Entry], list[str]]:
                 continue
             entry = read_entry(path)
             stored = entry.result.to_json()
-            key = json.dumps([stored["config"], stored["metrics"], stored["changes"]])
+            told = [stored[name] for name in ("config", "metrics", "changes")]
+            key = json.dumps([*told, entry.result.test_data])
             found[key] = _merged(found[key], entry) if key in found else entry
     if not found:
         places = ", ".join(map(str, paths or DEFAULT_PLACES))

@@ -11,7 +11,7 @@ from benchmark.evaluation.evaluate import Column
 from benchmark.evaluation.metrics import Metric
 from benchmark.results.leaderboard import leaderboard
 from benchmark.results.report.entries import Entry
-from benchmark.results.tables import Row, task_rows
+from benchmark.results.tables import Row, describe_test_set, task_rows
 from benchmark.tasks.task import Task
 
 # The hues of the models that the paper compares; other rows get the next ones.
@@ -40,12 +40,19 @@ def leaderboard_json(task: Task, entries: Sequence[Entry]) -> dict[str, Any]:
         "metric": board.metric.name,
         "unit": board.metric.unit,
         "lower_is_better": board.metric.lower_is_better,
+        "standard": list(task.standard.values()),
+        "left_out": board.left_out,
         "columns": [{"title": span.title, "role": span.role} for span in board.columns],
         "rows": [
             {
                 **_about_row(standing.row),
                 "cells": [
-                    {"value": cell.value, "only": cell.only, "best": board.is_best(standing, k)}
+                    {
+                        "value": cell.value,
+                        "spread": cell.spread,
+                        "only": cell.only,
+                        "best": board.is_best(standing, k),
+                    }
                     for k, cell in enumerate(standing.cells)
                 ],
             }
@@ -75,13 +82,22 @@ def _about_row(row: Row) -> dict[str, Any]:
         "trial": row.is_trial,
         "seeds": row.seeds,
         "samples": row.samples,
+        "images": row.images,
+        "test_set": "" if row.is_paper else describe_test_set(row.results[0]),
     }
 
 
 def _figures(row: Row) -> dict[int, list[float | None]]:
-    """Return the score at each length, with the ends of its interval where they are known."""
+    """Return the score at each length, with the ends of its interval and the standard deviation
+    over the seeds where they are known."""
+    spread = row.spread
     return {
-        n: [round(value, 2), row.low.get(n), row.high.get(n)]
+        n: [
+            round(value, 2),
+            row.low.get(n),
+            row.high.get(n),
+            round(spread[n], 2) if spread else None,
+        ]
         for n, value in row.figures.items()
         if _is_length(n)
     }

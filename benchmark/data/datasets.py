@@ -1,20 +1,16 @@
 """Datasets of a task: found in the data folder, generated where missing, never silently stale."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from benchmark.data.recipes import join_differences, recipe_differences
 from benchmark.old_files import OLD_DATASETS
 from benchmark.tasks.task import Split, Task
 from ivl_shards import UserError, open_dataset
 from ivl_shards.format.reader import Dataset
 from ivl_shards.generation.recipe import format_counts, require
-
-# Differences between two recipes that a message names.
-_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -61,8 +57,8 @@ class DataFolder:
         if different := recipe_differences(task.recipe(split, seed), dataset.recipe):
             kind = "--train" if split.name == task.train.name else "--test"
             raise UserError(
-                f"{path}: not the dataset of {task.name}: {different}: move it away to have it "
-                f"generated, or name it with {kind} {path}"
+                f"{path}: not the dataset of {task.name}: {join_differences(different)}: move it "
+                f"away to have it generated, or name it with {kind} {path}"
             )
         return dataset
 
@@ -101,38 +97,6 @@ def _open(path: Path, task: Task, split: Split) -> Dataset:
     if OLD_DATASETS.get(found, found) != (split.dataset or task.dataset):
         raise UserError(f"{path}: holds {found}, not {task.name}: move it away or use --data")
     return dataset
-
-
-def recipe_differences(wanted: dict[str, Any], found: dict[str, Any]) -> str:
-    """Say in which settings a stored recipe differs from the wanted one.
-
-    >>> recipe_differences({"total": 200, "seed": 0}, {"total": 100, "seed": 0, "size": 128})
-    'total is 100, not 200'
-    >>> recipe_differences({"total": 200}, {"operation": "take", "total": 200})
-    'it was made by ivl-shards take'
-
-    A setting that is off need not be stated: recipes of earlier versions did not have it.
-
-    >>> recipe_differences({"hard": False}, {}), recipe_differences({"hard": False}, {"hard": True})
-    ('', 'hard is true, not false')
-    """
-    if "operation" in found:
-        return f"it was made by ivl-shards {found['operation']}"
-    wanted = json.loads(json.dumps(wanted, sort_keys=True))  # as stored: tuples become lists
-    different = [
-        f"{name} is {_shorten(found[name])}, not {_shorten(value)}"
-        if name in found
-        else f"{name} is not stated"
-        for name, value in wanted.items()
-        if (found[name] != value if name in found else value not in (None, False))
-    ]
-    more = f" and {len(different) - _NAMED} more" if len(different) > _NAMED else ""
-    return ", ".join(different[:_NAMED]) + more
-
-
-def _shorten(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 40 else f"{text[:40]}…"
 
 
 def split_validation(task: Task, dataset: Dataset) -> tuple[Dataset, Dataset]:

@@ -67,7 +67,7 @@ def tally_right(right: Sequence[bool]) -> Tally:
     return Tally(np.array(right, float))
 
 
-def tally_ratio(parts: Sequence[int], wholes: Sequence[int]) -> Tally:
+def tally_ratio(parts: Sequence[float], wholes: Sequence[float]) -> Tally:
     """Return the tally of parts over wholes, both summed over the samples."""
     return Tally(np.array(parts, float), np.array(wholes, float))
 

@@ -53,4 +53,9 @@ COLOURED_SHAPES_HARD = replace(
     title="Hard Coloured Shapes",
     generate=partial(generate_split, hard=True),
     recipe=partial(recipe, hard=True),
+    standard={
+        "d612140e6562a9228ffa77ad0d171e1b109b79a43c27fea7aba9c95fd9e9ad5d": (
+            "3–10 objects, 200 samples of each"
+        ),
+    },
 )

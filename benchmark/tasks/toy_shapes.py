@@ -76,4 +76,9 @@ TOY_SHAPES_FIXED = replace(
     title="Toy Shapes on a Fixed Canvas",
     generate=partial(generate_split, fixed=True),
     recipe=partial(recipe, fixed=True),
+    standard={
+        "a1fcef268cbe99467bab617dccc4137ca2470a4cc99d1f39a87319fd12da4139": (
+            "1–10, 15 and 20 lines, 200 samples of each"
+        ),
+    },
 )

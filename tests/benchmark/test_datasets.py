@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import shapes_gen
-from benchmark.data.datasets import DataFolder, TestSet, recipe_differences
+from benchmark.data.datasets import DataFolder, TestSet
+from benchmark.data.recipes import recipe_differences
 from benchmark.registry import TASKS, find_task
 from benchmark.tasks.task import Split
 from commands import assert_one_line, own_data
@@ -43,7 +44,7 @@ def test_what_a_task_generates_is_not_stale(name: str, tmp_path: Path) -> None:
     task = find_task(name)
     for split in (Split("train", (1, 2), 4), Split("test", (1, 2), 4)):
         stored = DataFolder(tmp_path).open(task, split).recipe
-        assert recipe_differences(task.recipe(split, 0), stored) == ""
+        assert recipe_differences(task.recipe(split, 0), stored) == []
 
 
 def test_every_task_can_tell_a_stale_dataset() -> None:
@@ -55,7 +56,7 @@ def test_every_task_can_tell_a_stale_dataset() -> None:
 def test_a_stale_dataset_is_named_with_what_differs(tmp_path: Path) -> None:
     data = DataFolder(tmp_path)
     shapes_gen.generate(ToyRecipe((1, 2), 6, seed=3), data.path(TOY, FEW), workers=1)
-    with pytest.raises(UserError, match="seed is 3, not 0, total is 6, not 4") as error:
+    with pytest.raises(UserError, match="seed 3 instead of 0, n 3 instead of 2") as error:
         data.open(TOY, FEW)
     assert "--test" in str(error.value) and data.path(TOY, FEW).exists()
 

@@ -72,12 +72,13 @@ def test_a_third_party_gets_a_row(run, tmp_path: Path) -> None:
     """Predictions of any program → score → report, as docs/EXTEND.md says."""
     task, test = find_task("coloured-shapes"), tmp_path / "test.h5"
     assert (
-        run("shapes-gen", "coloured", "--counts", "3-10", "--n", 2, "--quiet", test).returncode == 0
+        run("shapes-gen", "coloured", "--counts", "3-10", "--n", 200, "--quiet", test).returncode
+        == 0
     )
     info = json.loads(run("ivl-shards", "info", test, "--json").stdout)
     about = {"format": "ivl-predictions-1", "task": task.name, "model": "always five"}
     lines = [{**about, "test_data": info["content_sha256"]}]
-    lines += [{"row": row, "prediction": 5} for row in range(16)]
+    lines += [{"row": row, "prediction": 5} for row in range(1600)]
     predictions = tmp_path / "predictions.jsonl"
     predictions.write_text("\n".join(map(json.dumps, lines)) + "\n")
     out = tmp_path / "board"

@@ -150,9 +150,9 @@ def test_the_reader_overfits_a_batch(blocks: Dataset) -> None:
     model = reader(reader=[16, 16, 32, 32, 64], error=0.02).train()
     batch = batch_of(blocks, find=False)
     optimiser = torch.optim.AdamW(model.reader.parameters(), lr=1e-2)
-    for step in range(300):
+    for step in range(400):
         for group in optimiser.param_groups:
-            group["lr"] = 1e-2 * (1 - step / 300)
+            group["lr"] = 1e-2 * (1 - step / 400)
         fresh = replace(batch, rngs=[np.random.default_rng([step, k]) for k in range(4)])
         optimiser.zero_grad()
         loss = model.loss(fresh).mean()

@@ -24,6 +24,7 @@ from benchmark.evaluation.metrics import (
     match_words,
     precision,
     recall,
+    score_tally,
     spot_words,
 )
 from benchmark.registry import find_task
@@ -69,7 +70,8 @@ def test_f_is_the_harmonic_mean() -> None:
     samples = [WordCounts(3, 4, 6), WordCounts(0, 2, 0), WordCounts(1, 1, 1)]
     p, r = precision(samples), recall(samples)
     assert (p.value, r.value) == (57.14, 57.14) and f_score(samples).value == 57.14
-    assert p.low <= p.value <= p.high and p.samples == 3
+    score = score_tally(p)
+    assert score.low <= p.value <= score.high and score.samples == 3
     nothing = [WordCounts(0, 0, 2)]
     assert precision(nothing).value == recall(nothing).value == f_score(nothing).value == 0
 

@@ -2,6 +2,7 @@
 
 ivl-bench run --model inductive
 ivl-bench run --model end-to-end --task coloured-shapes
+ivl-bench crossval --task dota-planes --set steps=1000
 ivl-bench eval runs/toy-shapes-inductive-fast-seed0 --counts 1-100
 ivl-bench predict toy-shapes-inductive-fast --out predictions.jsonl
 ivl-bench score predictions.jsonl --test test.h5
@@ -19,6 +20,7 @@ from typing import Any
 import click
 
 from benchmark.commands.compare import compare_command
+from benchmark.commands.crossval import crossval_command
 from benchmark.commands.eval import eval_command
 from benchmark.commands.pages import report_command, results_command
 from benchmark.commands.predictions import predict_command, score_command
@@ -68,6 +70,7 @@ def import_plugin(name: str) -> None:
 
 for _command in (
     run_command,
+    crossval_command,
     eval_command,
     predict_command,
     score_command,

@@ -61,6 +61,19 @@ def wholes(length: int, low: int, high: int) -> Option:
     )
 
 
+def numbers(low: float, high: float, length: int | None = None) -> Option:
+    """Accept a list of numbers, all between two bounds; without a length, one to eight of them."""
+    many = f"{length}" if length else "1 to 8"
+    return Option(
+        f"a list of {many} numbers from {low:g} to {high:g}",
+        lambda value: (
+            isinstance(value, (list, tuple))
+            and (len(value) == length if length else 1 <= len(value) <= 8)
+            and all(is_number(each, low, high) for each in value)
+        ),
+    )
+
+
 def like(default: Any) -> Option:
     """Accept values of the same type as a default, or any value for a default of another type."""
     known: dict[type, Option] = {

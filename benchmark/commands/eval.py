@@ -17,12 +17,13 @@ from benchmark.commands.options import (
     PATH,
     QUIET,
     RESULT_JSON,
+    SPLIT,
     TEST,
     THREADS,
     print_results,
     use_threads,
 )
-from benchmark.data.datasets import DataFolder, TestSet
+from benchmark.data.datasets import DataFolder, Scored, TestSet
 from benchmark.evaluation.decoding import Decoding
 from benchmark.models.inductive_ocr import INDUCTIVE_OCR
 from benchmark.models.load import find_weights
@@ -53,6 +54,7 @@ class EvalOptions:
     lexicon: str | None
     beam: int | None
     true_memory: bool
+    split: Scored
     as_json: bool
     quiet: bool
 
@@ -96,6 +98,7 @@ class EvalOptions:
 )
 @click.option("--n", type=int, default=200, show_default=True, help="Test samples of each count.")
 @click.option("--results", type=PATH, help="Folder to put the result into.")
+@SPLIT
 @DATA
 @TEST
 @DEVICE
@@ -119,6 +122,8 @@ def eval_command(**values: Any) -> None:
 
     Example: ivl-bench eval toy-shapes-inductive-fast --true-memory
 
+    Example: ivl-bench eval runs/toy-shapes-inductive-fast-seed0 --split val
+
     Example: ivl-bench eval --model ocr --task icdar-blocks
 
     Example: ivl-bench eval --model inductive-ocr --task icdar-blocks
@@ -135,7 +140,8 @@ def eval_command(**values: Any) -> None:
 
 def _score(options: EvalOptions) -> Result:
     decoding = Decoding(options.lexicon, options.beam)
-    test = TestSet(DataFolder(options.data, test=options.test), options.counts, options.n)
+    data = DataFolder(options.data, test=options.test)
+    test = TestSet(data, options.counts, options.n, options.split)
     weights, name = options.weights, options.name
     if weights is None and name == INDUCTIVE_OCR:
         weights = f"{find_task(options.task_name).name}-inductive-fast"
@@ -144,6 +150,7 @@ def _score(options: EvalOptions) -> Result:
         alone = (*ENGINES, INDUCTIVE_OCR, *RULES)
         hint = did_you_mean(name, alone)
         require(name in alone, f"--model {name}{hint}: without weights, {' or '.join(alone)}")
+        require(options.split == "test", f"--split val: {name} has nothing to choose")
         require(not options.true_memory, f"--true-memory: {name} has no memory")
         task = find_task(options.task_name)
         if name in RULES:

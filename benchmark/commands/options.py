@@ -49,6 +49,14 @@ DATA = click.option(
     show_default=True,
     help="Folder of the datasets; missing ones are generated there.",
 )
+SPLIT = click.option(
+    "--split",
+    type=click.Choice(["test", "val"]),
+    default="test",
+    show_default=True,
+    help="Score on the test set, once a model is finished, or on the validation set, to make "
+    "choices.",
+)
 TEST = click.option(
     "--test", type=PATH, metavar="FILE", help="Test on this dataset instead of the task's own."
 )
@@ -72,6 +80,15 @@ def print_results(results: list[Result], as_json: bool, as_list: bool = False) -
     steps = [result.steps for result in results if result.steps is not None]
     if len(steps) == len(results):
         click.echo("\n" + step_table(label, task.unit, steps, results[0].trained_to))
+
+
+def print_each(results: list[Result], as_json: bool) -> None:
+    """Print results that are of different models, one after another."""
+    if as_json:
+        click.echo(json.dumps([result.to_json() for result in results], indent=1))
+        return
+    for k, result in enumerate(results):
+        click.echo("\n" * (k > 0) + text_tables(result.task, result.label, [result]))
 
 
 def write_pages(out: Path, texts: Mapping[str, str]) -> None:

@@ -14,12 +14,13 @@ from benchmark.commands.options import (
     PATH,
     QUIET,
     RESULT_JSON,
+    SPLIT,
     TEST,
     THREADS,
     print_results,
     use_threads,
 )
-from benchmark.data.datasets import DataFolder
+from benchmark.data.datasets import DataFolder, Scored
 from benchmark.evaluation.decoding import Decoding
 from benchmark.models.build import build_model
 from benchmark.models.inductive_ocr import INDUCTIVE_OCR
@@ -45,6 +46,7 @@ class RunOptions:
     data: Path
     train: Path | None
     test: Path | None
+    split: Scored
     out: Path
     results: Path | None
     seed: int
@@ -61,6 +63,8 @@ class RunOptions:
     def __post_init__(self) -> None:
         require(self.seeds >= 1, f"--seeds {self.seeds}: at least 1")
         require(0 <= self.seed < 2**62, f"--seed {self.seed}: a whole number from 0 on")
+        alone = self.split == "test" or self.test is None
+        require(alone, "--split val: leave --test out")
         require(self.save_every >= 0, f"--save-every {self.save_every:g}: 0 or more seconds")
 
 
@@ -92,6 +96,7 @@ class RunOptions:
     "--train", type=PATH, metavar="FILE", help="Train on this dataset instead of the task's own."
 )
 @TEST
+@SPLIT
 @click.option(
     "--out",
     type=PATH,
@@ -172,6 +177,7 @@ def run_command(**values: Any) -> None:
                         options.results,
                         options.save_every,
                         options.quiet,
+                        options.split,
                     )
                 )
             )

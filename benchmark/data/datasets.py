@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -10,7 +11,11 @@ from benchmark.old_files import OLD_DATASETS
 from benchmark.tasks.task import Split, Task
 from ivl_shards import UserError, open_dataset
 from ivl_shards.format.reader import Dataset
+from ivl_shards.format.schema import Array
 from ivl_shards.generation.recipe import format_counts, require
+
+Scored = Literal["test", "val"]
+"""What a model is scored on: the test set, or the validation set."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class DataFolder:
             return self.train
         if split.name == task.test.name and self.test is not None:
             return self.test
-        standard = split in (task.train, task.test)
+        standard = split in (task.train, task.test, task.val)
         lengths = f"{format_counts(split.counts)}-{split.total}"
         name = split.name if standard else f"{split.name}-{lengths}"
         return self.folder / f"{task.name}-{name}.h5"
@@ -65,7 +70,7 @@ class DataFolder:
 
 @dataclass(frozen=True)
 class TestSet:
-    """The samples that trained weights, or an off-the-shelf reader, are scored on."""
+    """The samples that a model is scored on: of the test set, or of the validation set."""
 
     __test__ = False  # not a class of tests, whatever its name
 
@@ -74,9 +79,14 @@ class TestSet:
     """Lengths of the samples; None: the task's own test set."""
     n: int = 200
     """Samples of each length, where `counts` are given."""
+    split: Scored = "test"
 
     def open(self, task: Task) -> Dataset:
-        """Open the test set of a task, or one of these lengths."""
+        """Open the test set of a task, or one of these lengths, or the validation set."""
+        if self.split == "val":
+            alone = self.counts is None and self.data.test is None
+            require(alone, "--split val: leave --lines, --counts and --test out")
+            return open_validation(task, self.data)
         if self.data.test is not None:
             require(self.counts is None, "--lines, --counts: leave them out with --test")
             return self.data.open(task, task.test)
@@ -100,12 +110,64 @@ def _open(path: Path, task: Task, split: Split) -> Dataset:
 
 
 def split_validation(task: Task, dataset: Dataset) -> tuple[Dataset, Dataset]:
-    """Return the samples to train on, and the held-out validation samples."""
+    """Return the samples to train on, and those held out for the validation loss."""
     if task.val_group is None:
         kept = len(dataset) - max(1, round(task.val_fraction * len(dataset)))
         return dataset[:kept], dataset[kept:]
-    groups = dataset.column(task.val_group)
-    names = np.unique(groups)
+    names = np.unique(dataset.column(task.val_group))
     count = max(1, round(task.val_fraction * len(names)))
-    held_out = np.isin(groups, np.random.default_rng(0).permutation(names)[:count])
-    return dataset[np.flatnonzero(~held_out)], dataset[np.flatnonzero(held_out)]
+    held_out = _shuffled(names)[:count]
+    return leave_out(dataset, task.val_group, held_out), select(dataset, task.val_group, held_out)
+
+
+def open_validation(task: Task, data: DataFolder) -> Dataset:
+    """Open the validation set: samples that a training on the task's training set has not seen."""
+    if task.val is not None and task.val_group is None:
+        return data.open(task, task.val)
+    trained, held_out = split_validation(task, data.open(task, task.train))
+    if task.val is None or task.val_group is None:
+        return held_out
+    seen = np.unique(trained.column(task.val_group))
+    return leave_out(data.open(task, task.val), task.val_group, seen)
+
+
+@dataclass(frozen=True)
+class Folds:
+    """The groups of a task's samples, such as photographs, divided for cross-validation."""
+
+    field: str
+    """The field that says which group a sample belongs to."""
+    names: tuple[Array, ...]
+    """The groups of each fold."""
+    val: Dataset
+    """The samples that are scored, of all folds."""
+
+
+def open_folds(task: Task, data: DataFolder, folds: int) -> Folds:
+    """Divide the groups of the training and validation samples into folds."""
+    if task.val_group is None or task.val is None:
+        raise UserError(
+            f"{task.name}: is not cross-validated, because its samples are generated: use "
+            "ivl-bench run --split val"
+        )
+    train, val = data.open(task, task.train), data.open(task, task.val)
+    names = np.unique(np.concatenate([each.column(task.val_group) for each in (train, val)]))
+    message = f"--folds {folds}: there are {len(names)} groups ({task.val_group}) to divide"
+    require(folds <= len(names), message)
+    divided = tuple(_shuffled(names)[fold::folds] for fold in range(folds))
+    return Folds(task.val_group, divided, val)
+
+
+def select(dataset: Dataset, field: str, names: Array) -> Dataset:
+    """Return the samples whose field has one of these values."""
+    return dataset[np.flatnonzero(np.isin(dataset.column(field), names))]
+
+
+def leave_out(dataset: Dataset, field: str, names: Array) -> Dataset:
+    """Return the samples whose field has none of these values."""
+    return dataset[np.flatnonzero(~np.isin(dataset.column(field), names))]
+
+
+def _shuffled(names: Array) -> Array:
+    """Return sorted names in a random order, always the same."""
+    return np.random.default_rng(0).permutation(names)

@@ -5,6 +5,7 @@ from benchmark.tasks.task import Task
 from ivl_shards.format.reader import Dataset
 
 STANDARD, NONE = "standard", "no standard one is on record"
+VALIDATION = "validation set"
 
 
 def set_differences(task: Task, dataset: Dataset) -> str:

@@ -13,7 +13,17 @@ from benchmark.models.end_to_end import build_end_to_end
 from benchmark.models.line_reader import ROWS, STRIDES, LineReader
 from benchmark.models.paper_reader import PaperReader, text_size
 from benchmark.models.photo_counter import PhotoCounter
-from benchmark.options import Option, check_options, choice, flag, like, number, whole, wholes
+from benchmark.options import (
+    Option,
+    check_options,
+    choice,
+    flag,
+    like,
+    number,
+    numbers,
+    whole,
+    wholes,
+)
 from benchmark.registry import MODELS, ModelEntry
 from benchmark.tasks.task import ReadingTask, Task
 from benchmark.training.settings import TRAINING_OPTIONS
@@ -49,6 +59,13 @@ _COUNTER = {
     "every": flag(),
 }
 _PHOTO_FIELDS = wholes(3, 2, 64)
+_PHOTO_COUNTER = {
+    "fields": _PHOTO_FIELDS,
+    "step": whole(1, 64),
+    "reach": whole(1, 16),
+    "thresholds": numbers(0, 1, 2),
+    "scales": numbers(0.1, 4),
+}
 _SHRINK = {"shrink": whole(1, 16)}
 _WIDTH = {"width": whole(2, 1024)}
 _LINE_READER = {
@@ -85,7 +102,7 @@ def _inductive_options(task: Task, preset: str) -> dict[str, Option]:
     if paper:
         return {"sigma": number(0.1, 100), "gamma": number(0, 1000), "init": _INIT}
     if task.photographs:
-        return {"fields": _PHOTO_FIELDS, "step": whole(1, 64), "reach": whole(1, 16), **_COUNTER}
+        return {**_PHOTO_COUNTER, **_COUNTER}
     return {**_WIDTH, **_COUNTER}
 
 

@@ -26,8 +26,7 @@ from benchmark.models.equivariant import (
 from benchmark.models.step import Step
 
 # Thresholds and scales were chosen by cross-validation over training images (docs/PROTOCOL.md).
-# A peak counts if it is as high as this fraction of the lowest one counted, and as this minimum.
-# Both are the same at every step: a rule that knows the number counted would not be inductive.
+# They are the same at every step: a rule that knows the number counted would not be inductive.
 _THRESHOLDS = (0.4, 0.2)
 # Training has planes of any size, but not every type of plane at every size: predictions are
 # averaged over a slightly smaller and a slightly larger image as well.
@@ -51,6 +50,8 @@ class PhotoCounter(LateCounter):
         jitter: float = 1.5,
         stop_share: float = 0.1,
         every: bool = True,
+        thresholds: Sequence[float] = _THRESHOLDS,
+        scales: Sequence[float] = _SCALES,
     ) -> None:
         """Set up the model.
 
@@ -63,9 +64,14 @@ class PhotoCounter(LateCounter):
         reach
             Dilation of these layers: a peak of the memory has an effect up to 8 · reach + 4 pixels
             away.
+        thresholds
+            A peak counts if it is as high as this fraction of the lowest one counted, and as this
+            minimum.
+        scales
+            Scales of the image at test time, whose predictions are averaged.
         """
         super().__init__(sigma, jitter, stop_share, every)
-        self.thresholds, self.scales = _THRESHOLDS, _SCALES
+        self.thresholds, self.scales = tuple(thresholds), tuple(scales)
         self.channels = len(SYMMETRIES) * step
         self.encoder = PhotoEncoder(channels, fields)
         self.join = EquivariantConv(EQUIVARIANT, fields[1], step, 3, bias=True)

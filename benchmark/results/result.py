@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
+from benchmark.data.datasets import Scored
 from benchmark.evaluation.evaluate import Column, Evaluation, Predicted, Scores
 from benchmark.evaluation.metrics import Score
 from benchmark.evaluation.step_scores import StepScores
 from benchmark.files import read_json, write_json
 from benchmark.old_files import OLD_TEST_SETS, upgrade_result
-from benchmark.options import Option, flag, is_line, is_number, number, whole
+from benchmark.options import Option, choice, flag, is_line, is_number, number, whole
 from benchmark.registry import find_task
 from benchmark.results.step_results import steps_from_json, steps_to_json
 from benchmark.tasks.task import Task
@@ -65,6 +66,8 @@ class Result:
     """Content checksum of the test set."""
     test_differs: str = ""
     """In what the test set differs from the standard one; empty: in nothing, or not stated."""
+    split: Scored = "test"
+    """Whether the scores are those of the test set or of the validation set."""
     train_data: str = ""
     """Content checksum of the training set; empty: not stated."""
     images: int | None = None
@@ -98,6 +101,8 @@ class Result:
     @property
     def is_standard(self) -> bool | None:
         """Whether the test set is the task's standard one; None: the task has none on record."""
+        if self.split != "test":
+            return False
         return self.test_data in self.task.standard if self.task.standard else None
 
     @property
@@ -138,6 +143,8 @@ class Result:
         if self.config and self.config.training.lengths:
             lengths = self.config.training.lengths.replace("-", "–")
             parts.append(f"trained on {lengths} {self.task.unit}")
+        if self.config and self.config.folds:
+            parts.append(f"{self.config.folds} folds")
         label = ", ".join([*parts, *self.decoding])
         settings = ", ".join(self.changed_settings)
         return f"{label} ({settings})" if settings else label
@@ -149,6 +156,8 @@ class Result:
         parts += [change for change in self.changes if change.startswith("lexicon ")]
         if self.config and self.config.init:
             parts.append(f"initial weights {self.config.init.split()[0]}")
+        if self.split != "test":
+            parts.append("validation set")
         if self.config and self.config.train_data:
             parts.append(f"training set {self.config.train_data[:8]}")
         return "; ".join([self.label, *parts])
@@ -162,7 +171,8 @@ class Result:
     def to_json(self) -> dict[str, Any]:
         """Return the result as it is stored."""
         config = {"task": self.task.name, "model": self.model, "preset": self.preset}
-        data = {"train": self.train_data, "test_differs": self.test_differs}
+        split = "" if self.split == "test" else self.split
+        data = {"train": self.train_data, "test_differs": self.test_differs, "split": split}
         known = {
             "images": self.images,
             "parameters": self.parameters,
@@ -215,7 +225,8 @@ def write_result(path: Path, result: Result) -> None:
 
 def result_file_name(result: Result) -> str:
     """Return a name for the file of a result that was not obtained by a run."""
-    parts = [result.task.name, result.model, result.preset, *result.changes, "eval"]
+    kind = "eval" if result.split == "test" else result.split
+    parts = [result.task.name, result.model, result.preset, *result.changes, kind]
     return re.sub(r"[^\w.=]+", "-", "-".join(parts)) + ".json"
 
 
@@ -242,6 +253,8 @@ def result_from_json(values: Any, path: Path) -> Result:
     _need(_LINE, data.get("test"), "data: test")
     for name in ("train", "test_differs"):
         _need(_LINE, data.get(name, ""), f"data: {name}")
+    split = data.get("split", "test")
+    _need(choice("test", "val"), split, "data: split")
     changes = _list(values.get("changes", []), "changes")
     for change in changes:
         _need(_LINE, change, "changes")
@@ -264,6 +277,7 @@ def result_from_json(values: Any, path: Path) -> Result:
         seconds=values["seconds"],
         test_data=OLD_TEST_SETS.get(data["test"], data["test"]),
         test_differs=data.get("test_differs", ""),
+        split=split,
         train_data=data.get("train", ""),
         images=values.get("images"),
         environment=_checked_environment(_dict(values.get("environment", {}), "environment")),

@@ -1,7 +1,7 @@
 """Step results: step scores in the file of a result, and as a table for a terminal."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from statistics import mean
 from typing import Any
 
@@ -31,9 +31,9 @@ def steps_to_json(steps: StepScores) -> dict[str, Any]:
     for each in fields(steps):
         value = getattr(steps, each.name)
         if each.name in BY_STEP and value:
-            stored[each.name] = {str(t): asdict(score) for t, score in value.items()}
+            stored[each.name] = {str(t): score.to_json() for t, score in value.items()}
         elif each.name not in BY_STEP and value is not None:
-            stored[each.name] = asdict(value)
+            stored[each.name] = value.to_json()
     return stored
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, stdev
 
-from benchmark.data.test_sets import NONE, STANDARD
+from benchmark.data.test_sets import NONE, STANDARD, VALIDATION
 from benchmark.evaluation.evaluate import Column
 from benchmark.evaluation.metrics import Metric, Score
 from benchmark.results.result import Result, read_result
@@ -232,6 +232,8 @@ def _lengths(result: Result) -> list[int]:
 
 def describe_test_set(result: Result) -> str:
     """Say whether a result is one of the standard test set, and if not, what differs."""
+    if result.split != "test":
+        return VALIDATION
     if result.is_standard is None:
         return NONE
     if result.is_standard:
@@ -318,9 +320,14 @@ def text_table(task: Task, rows: Sequence[Row], metric: Metric) -> str:
         lines += [(row.label, figures), *_details(row, lengths, metric)]
     wide = max(len(name) for name, _ in lines)
     head = f"{task.title}: {metric.name} in {metric.unit} by number of {task.unit}"
-    tested = [f"Test set: {describe_test_set(row.results[0])}" for row in rows if row.results]
+    tested = [_scored_on(row.results[0]) for row in rows if row.results]
     table = [f"{name:<{wide}}" + "".join(f"{cell:>12}" for cell in cells) for name, cells in lines]
     return "\n".join([head, *dict.fromkeys(tested), *table])
+
+
+def _scored_on(result: Result) -> str:
+    described = describe_test_set(result)
+    return "Scored on the validation set" if described == VALIDATION else f"Test set: {described}"
 
 
 def _details(

@@ -36,6 +36,7 @@ COLOURED_SHAPES = CountingTask(
     dataset="coloured-shapes",
     train=Split("train", (3, 4, 5), 10_000),
     test=Split("test", tuple(range(3, 11)), 200 * 8),
+    val=Split("val", tuple(range(3, 11)), 100 * 8),
     channels=3,
     metrics=(EXACT_COUNTS,),
     generate=generate_split,

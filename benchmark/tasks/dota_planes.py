@@ -17,13 +17,20 @@ from ivl_shards import Sample, UserError
 from ivl_shards.format.reader import Dataset
 
 _IMAGES = 100  # the paper trains on crops of 100 images
+# Crops of the training images with as many planes as the test crops have, cut like these.
+_VAL = Split("train-3-10", tuple(range(3, 11)), 200 * 8)
 
 
 def _recipe(split: Split, seed: int) -> "DotaRecipe":
     from dota_crops import DotaRecipe  # imports shapely, which most commands do not need
 
-    images = _IMAGES if split.name == "train" else None
-    return DotaRecipe(split.counts, split.total, seed=seed, split=split.name, images=images)
+    options: dict[str, Any] = {"split": split.name}
+    if split.name == "train":
+        options |= {"images": _IMAGES}
+    elif split.name == _VAL.name:
+        like_test = {"overlap": 0.75, "shared": 0.8, "turns": False}
+        options |= {"split": "train", "images": _IMAGES, **like_test}
+    return DotaRecipe(split.counts, split.total, seed=seed, **options)
 
 
 def recipe(split: Split, seed: int) -> dict[str, Any]:
@@ -91,7 +98,8 @@ DOTA_PLANES = CountingTask(
     title="DOTA Airplanes",
     dataset="dota-planes",
     train=Split("train", (3, 4, 5), 20_000),
-    test=Split("val", tuple(range(3, 11)), 200 * 8),
+    test=Split("val", tuple(range(3, 11)), 200 * 8),  # DOTA's validation split
+    val=_VAL,
     channels=3,
     metrics=(EXACT_COUNTS,),
     generate=generate_split,

@@ -138,12 +138,15 @@ def _stance(rng: np.random.Generator, side: float) -> Array:
 
 _WORDS = word_metrics(spot_words)
 
+_TRAIN = Split("train", tuple(range(1, 9)), 0)
+
 ICDAR_BLOCKS = ReadingTask(
     name="icdar-blocks",
     title="ICDAR-2013 Text Blocks",
     dataset="icdar-blocks",
-    train=Split("train", tuple(range(1, 9)), 0),
+    train=_TRAIN,
     test=Split("test", tuple(range(1, 8)), 0),
+    val=_TRAIN,
     synthetic=SYNTHETIC,
     channels=3,
     metrics=(_WORDS["word F"], _WORDS["word precision"], _WORDS["word recall"]),

@@ -42,6 +42,10 @@ class Task:
     """The `task` attribute of its shards."""
     train: Split
     test: Split
+    val: Split | None = None
+    """The samples that choices are made on, with lengths beyond those of the training. With
+    `val_group`, only those count that a training has not seen. None: the samples that the training
+    holds out."""
     channels: int
     """Channels of the images: 1 or 3."""
     metrics: tuple[Metric, ...]
@@ -55,7 +59,7 @@ class Task:
     synthetic: Split | None = None
     """Synthetic samples for training; a preset says which fraction of a batch they are."""
     val_fraction: float = 0.05
-    """Fraction of the training samples (or of their groups) held out for validation."""
+    """Fraction of the training samples (or of their groups) held out, for the validation loss."""
     val_group: str | None = None
     """The field to split by: samples with the same value, such as crops of one photograph, are
     either all trained on or all held out."""

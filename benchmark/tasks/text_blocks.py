@@ -27,15 +27,15 @@ _FACES = re.compile(r"([0-9,]{1,9}) faces of (.*)")
 
 
 def _recipe(split: Split, seed: int) -> "TextRecipe":
-    """Return the recipe of a split. The test set has another seed as well, because the textures
-    behind the text depend on it."""
+    """Return the recipe of a split. Each has a seed of its own, because the textures behind the
+    text depend on it."""
     from textblocks_gen import TextRecipe  # imports numba, which most commands do not need
 
     options: dict[str, Any] = {"split": split.name}
     if split.name == "train":
         options |= {"seed": seed, "digits": _NUMBERS, "punctuation": _MARKS}
     else:
-        options |= {"seed": seed + 1}
+        options |= {"seed": seed + (2 if split.name == "val" else 1)}
     return TextRecipe(split.counts, split.total, **options, **_canvas(max(split.counts)))
 
 
@@ -107,6 +107,7 @@ TEXT_BLOCKS = ReadingTask(
     dataset="text-blocks",
     train=Split("train", (3, 4, 5), 180_000),
     test=Split("test", tuple(range(1, 11)), 200 * 10),
+    val=Split("val", tuple(range(1, 11)), 50 * 10),
     channels=3,
     metrics=(_WORDS["word recall"], _WORDS["word precision"], EDIT_DISTANCE, LINE_COUNT),
     generate=generate_split,

@@ -55,6 +55,7 @@ TOY_SHAPES = ReadingTask(
     dataset="toy-shapes",
     train=Split("train", (3,), 2000),
     test=Split("test", (*range(1, 11), 15, 20), 200 * 12),
+    val=Split("val", (*range(1, 11), 15, 20), 100 * 12),
     channels=1,
     metrics=(EDIT_DISTANCE, LINE_COUNT),
     generate=generate_split,

@@ -38,12 +38,17 @@ class Config:
     """The run, with the checksum of its weights, that the training started from; empty: none."""
     train_data: str = ""
     """Content checksum of the user's own training set; empty: the task's training set."""
+    fold: int = 0
+    """The fold that a cross-validation leaves out, from 1 on; 0: none."""
+    folds: int = 0
+    """The number of folds of a cross-validation; 0: it is none."""
 
     @property
     def name(self) -> str:
         """The name of its folder and its result."""
         model = self.model.replace(":", ".")
-        return f"{self.task}-{model}-{self.preset}-seed{self.seed}"
+        fold = f"-fold{self.fold}of{self.folds}" if self.fold else ""
+        return f"{self.task}-{model}-{self.preset}-seed{self.seed}{fold}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the configuration as it is stored."""
@@ -55,7 +60,7 @@ def config_from_json(values: Any, where: Path) -> Config:
     try:
         if not isinstance(values, dict):
             raise UserError("no names and values")
-        given = {"init": "", "train_data": "", **values}
+        given = {"init": "", "train_data": "", "fold": 0, "folds": 0, **values}
         check_options(given, _OPTIONS, "a configuration")
         if missing := sorted(_OPTIONS.keys() - given.keys()):
             raise UserError(f"no {missing[0]}")
@@ -72,6 +77,8 @@ _OPTIONS = {
     "training": Option("names and values", lambda value: isinstance(value, dict)),
     "init": text(),
     "train_data": text(),
+    "fold": whole(0, 1_000_000),
+    "folds": whole(0, 1_000_000),
 }
 
 

@@ -133,8 +133,8 @@ def parse_change(text: str) -> tuple[str, Any]:
 
     >>> parse_change("steps=100"), parse_change("init=scaled"), parse_change("learning_rate=1e-3")
     (('steps', 100), ('init', 'scaled'), ('learning_rate', 0.001))
-    >>> parse_change("fields=4,6,12")
-    ('fields', [4, 6, 12])
+    >>> parse_change("fields=4,6,12"), parse_change("thresholds=0.4,0.2")
+    (('fields', [4, 6, 12]), ('thresholds', [0.4, 0.2]))
     """
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
@@ -144,6 +144,7 @@ def parse_change(text: str) -> tuple[str, Any]:
             return name, convert(value)
         except ValueError:
             continue
-    if re.fullmatch(r"\d{1,9}(,\d{1,9})+", value):
-        return name, [int(each) for each in value.split(",")]
+    for pattern, kind in ((r"\d{1,9}", int), (r"\d{0,9}\.?\d{1,9}", float)):
+        if re.fullmatch(f"{pattern}(,{pattern})+", value):
+            return name, [kind(each) for each in value.split(",")]
     return name, {"true": True, "false": False}.get(value.lower(), value)

@@ -6,7 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.evaluation.evaluate import Column, score_lengths, source_images, split_columns
+from benchmark.evaluation.evaluate import (
+    Column,
+    score_lengths,
+    source_images,
+    split_columns,
+    subsets_of,
+)
 from benchmark.evaluation.metrics import (
     Metric,
     Score,
@@ -81,7 +87,8 @@ def compare(
     """
     truth = [task.truth(dataset.labels(row)) for row in range(len(dataset))]
     images = source_images(task, dataset)
-    columns = split_columns(task, [int(n) for n in score_lengths(task, dataset)])
+    lengths = [int(n) for n in score_lengths(task, dataset)]
+    columns = split_columns(task, lengths, subsets_of(task, dataset))
     pairs_of = [
         [(each.prediction, true) for each, true in zip(rows, truth, strict=True)]
         for rows in (first, second)

@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -98,7 +98,7 @@ def score_predictions(
         for each, sample in zip(ordered, labels, strict=True)
     ]
     images = source_images(task, dataset)
-    scores = score(task, score_lengths(task, dataset), pairs, images)
+    scores = score(task, score_lengths(task, dataset), pairs, images, subsets_of(task, dataset))
     count = None if images is None else len(np.unique(images))
     steps = steps_of(task, labels, ordered)
     return Evaluation(scores, pairs, time.monotonic() - begun, count, steps)
@@ -108,6 +108,11 @@ def score_lengths(task: Task, dataset: Dataset) -> Array:
     """Return the length that each sample is scored under."""
     field = task.group_scores_by
     return dataset.column(field) if field else dataset.lengths
+
+
+def subsets_of(task: Task, dataset: Dataset) -> Mapping[str, Array]:
+    """Return the parts of a test set that get a column of their own: name → which samples."""
+    return {} if task.subsets is None else task.subsets(dataset)
 
 
 def source_images(task: Task, dataset: Dataset) -> Array | None:
@@ -157,15 +162,22 @@ def _found_line(line: ReadStep) -> FoundStep:
 
 
 def score(
-    task: Task, lengths: Any, predictions: Sequence[Predicted], images: Array | None = None
+    task: Task,
+    lengths: Any,
+    predictions: Sequence[Predicted],
+    images: Array | None = None,
+    subsets: Mapping[str, Array] | None = None,
 ) -> Scores:
     """Return the task's metrics by length; where there are several, over all samples as well.
 
-    `images` says which photograph each row of the test set is from.
+    `images` says which photograph each row of the test set is from, `subsets` which rows have a
+    column of their own.
     """
-    columns = split_columns(task, [int(lengths[each.row]) for each in predictions])
+    rows = [each.row for each in predictions]
+    parts = {name: mask[rows] for name, mask in (subsets or {}).items()}
+    columns = split_columns(task, [int(lengths[row]) for row in rows], parts)
     pairs = [(each.prediction, each.truth) for each in predictions]
-    drawn = None if images is None else images[[each.row for each in predictions]]
+    drawn = None if images is None else images[rows]
     return {
         metric.name: dict(
             zip(columns, metric.scores(pairs, list(columns.values()), drawn), strict=True)
@@ -174,7 +186,9 @@ def score(
     }
 
 
-def split_columns(task: Task, lengths: Sequence[int]) -> dict[Column, list[int]]:
+def split_columns(
+    task: Task, lengths: Sequence[int], subsets: Mapping[str, Array]
+) -> dict[Column, list[int]]:
     """Return the places of the samples that each column of the task's tables is computed over."""
     found: dict[int, list[int]] = defaultdict(list)
     for place, length in enumerate(lengths):
@@ -184,6 +198,9 @@ def split_columns(task: Task, lengths: Sequence[int]) -> dict[Column, list[int]]
         columns["all"] = [place for n in found for place in found[n]]
         if several := [place for n in found if n > 1 for place in found[n]]:
             columns["2+"] = several  # the paper's "overall" of ICDAR blocks
+    for name, mask in subsets.items():
+        if mask.any():
+            columns[name] = np.flatnonzero(mask).tolist()
     return columns
 
 

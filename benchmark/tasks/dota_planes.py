@@ -15,6 +15,7 @@ from benchmark.evaluation.metrics import EXACT_COUNTS
 from benchmark.tasks.task import CountingTask, Split
 from ivl_shards import Sample, UserError
 from ivl_shards.format.reader import Dataset
+from ivl_shards.format.schema import Array
 
 _IMAGES = 100  # the paper trains on crops of 100 images
 # Crops of the training images with as many planes as the test crops have, cut like these.
@@ -81,6 +82,17 @@ def preprocess(
     return Sample({**sample, **fields}, sample.sequence)
 
 
+def subsets(dataset: Dataset) -> dict[str, Array]:
+    """Return which crops have planes that are all easy to see, and which are harder."""
+    from dota_crops.contrast import VISIBLE
+
+    if "contrast" not in dataset.schema:  # crops of earlier versions
+        return {}
+    lowest = [dataset.labels(row)["contrast"].min(initial=np.inf) for row in range(len(dataset))]
+    visible = np.array(lowest) >= VISIBLE
+    return {"visible": visible, "hard": ~visible}
+
+
 def _scene(sample: Sample) -> Scene:
     return Scene(sample.image, sample["centres"], sample["object_size"])
 
@@ -108,5 +120,6 @@ DOTA_PLANES = CountingTask(
     photographs=True,
     val_group="source_image",
     image_field="source_image",
+    subsets=subsets,
     preprocess=preprocess,
 )

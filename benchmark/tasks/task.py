@@ -72,6 +72,9 @@ class Task:
     source_differences: Callable[[Dataset], list[str]] | None = None
     """Return in what a test set differs from the standard one that `recipe` does not state, such
     as the fonts, as far as the file says it."""
+    subsets: Callable[[Dataset], Mapping[str, Array]] | None = None
+    """Return parts of a test set that get a column of their own in tables, such as samples that are
+    hard to see: name → which samples, (N,)."""
     group_scores_by: str = ""
     """The field that scores are grouped by, where that is not the length."""
     preprocess: Callable[[Sample, np.random.Generator | None, Dataset | None], Sample] | None = None

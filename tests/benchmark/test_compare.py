@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import bootstrap
 
+import dota_crops
 import icdar_blocks
 import shapes_gen
 import textblocks_gen
@@ -28,6 +29,8 @@ from benchmark.evaluation.metrics import (
 from benchmark.evaluation.predictions import Predictions, RowPrediction, write_predictions
 from benchmark.registry import TASKS, find_task
 from commands import assert_one_line, tool
+from dota_crops import DotaRecipe
+from dota_root import make_root
 from icdar_tree import make_tree
 from ivl_shards import open_dataset
 from ivl_shards.rewrite import take
@@ -79,6 +82,21 @@ def test_tasks_with_photographs_draw_them() -> None:
     pairs = [Predicted(row, 3, 3 + row % 2) for row in range(20)]
     scores = score(task, np.full(20, 3), pairs, np.arange(20) // 5)["exact counts"]
     assert (scores[3].samples, scores[3].images) == (20, 4)
+
+
+def test_crops_that_are_hard_to_see_have_a_column_of_their_own(tmp_path: Path) -> None:
+    task = find_task("dota-planes")
+    assert task.subsets is not None
+    make_root(tmp_path / "dota", 2)
+    recipe = DotaRecipe((1, 2), 12, size=48)
+    dota_crops.generate(recipe, tmp_path / "crops.h5", root=tmp_path / "dota", workers=1)
+    found = task.subsets(open_dataset(tmp_path / "crops.h5"))
+    assert found["visible"].all() and not found["hard"].any()  # light squares on a dark ground
+    hard = np.arange(8) % 4 == 0
+    pairs = [Predicted(row, 3 + hard[row], 3) for row in range(8)]
+    columns = {"visible": ~hard, "hard": hard}
+    scores = score(task, np.full(8, 3), pairs, None, columns)["exact counts"]
+    assert [scores[name].value for name in (3, "visible", "hard")] == [75, 100, 0]
 
 
 # --- two models ----------------------------------------------------------------------------

@@ -130,7 +130,13 @@ TRAININGS: dict[tuple[str, str, str], Training] = {
 _VARIANTS: dict[str, tuple[str, dict[tuple[str, str], dict[str, Any]]]] = {
     "coloured-shapes-hard": (
         "coloured-shapes",
-        {("inductive", "fast"): {"steps": 3000}, ("end-to-end", "fast"): {"steps": 3000}},
+        {
+            ("inductive", "fast"): {"steps": 3000},
+            ("end-to-end", "fast"): {
+                "steps": 3000,
+                "encoder": "coloured-shapes-hard-inductive-fast",
+            },
+        },
     ),
     # Training images are five times as high: some 25 minutes of one idle core at this batch size.
     "toy-shapes-fixed": ("toy-shapes", {("end-to-end", "fast"): {"batch_size": 8}}),

@@ -29,7 +29,10 @@ from ivl_shards.generation.recipe import format_counts, require
 @click.command("tasks", epilog="Example: ivl-bench tasks")
 @JSON
 def tasks_command(as_json: bool) -> None:
-    """List the tasks."""
+    """List the tasks, and the content checksums of their standard test sets.
+
+    `ivl-shards info` prints the checksum of a file.
+    """
     if as_json:
         tasks = [
             {
@@ -38,6 +41,7 @@ def tasks_command(as_json: bool) -> None:
                 "train": task.train.counts,
                 "test": task.test.counts,
                 "metrics": [metric.name for metric in task.metrics],
+                "standard_test_sets": dict(task.standard),
             }
             for task in TASKS.values()
         ]
@@ -49,6 +53,8 @@ def tasks_command(as_json: bool) -> None:
             f"{format_counts(task.train.counts)}, tested on {format_counts(task.test.counts)}; "
             f"{', '.join(metric.name for metric in task.metrics)}"
         )
+        for checksum, what in task.standard.items():
+            click.echo(f"    standard test set {checksum}\n    {what}")
 
 
 @click.command("models")

@@ -171,10 +171,13 @@ def test_options_of_one_s_own_model_are_checked_by_name_and_type(
 def test_there_are_tasks_and_models(run) -> None:
     tasks = run("ivl-bench", "tasks").stdout
     assert all(name in tasks for name in ("toy-shapes", "coloured-shapes", "dota-planes"))
+    (checksum,) = find_task("toy-shapes").standard
+    assert checksum in tasks
     models = run("ivl-bench", "models").stdout
     assert "inductive" in models and "end-to-end" in models
     listed = json.loads(run("ivl-bench", "tasks", "--json").stdout)
     assert {task["name"]: task["train"] for task in listed}["toy-shapes"] == [3]
+    assert checksum in listed[0]["standard_test_sets"]
     known = json.loads(run("ivl-bench", "models", "--json").stdout)
     assert "inductive" in known["models"]
     card = known["trained"]["toy-shapes-inductive-fast"]

@@ -131,9 +131,9 @@ _VARIANTS: dict[str, tuple[str, dict[tuple[str, str], dict[str, Any]]]] = {
     "coloured-shapes-hard": (
         "coloured-shapes",
         {
-            ("inductive", "fast"): {"steps": 3000},
+            ("inductive", "fast"): {"steps": 1600},
             ("end-to-end", "fast"): {
-                "steps": 3000,
+                "steps": 1600,
                 "encoder": "coloured-shapes-hard-inductive-fast",
             },
         },

@@ -203,7 +203,8 @@ def clip(polygon: Array, width: float, height: float) -> Array:
     for axis in (0, 1):
         polygon = _cut(polygon, axis, polygon[:, axis], 0.0)
         polygon = _cut(polygon, axis, size[axis] - polygon[:, axis], size[axis])
-    return polygon
+    # Where a side crosses one edge very close to another, rounding may put it beyond that.
+    return np.clip(polygon, 0, size)
 
 
 def _cut(polygon: Array, axis: int, inside: Array, edge: float) -> Array:

@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import textblocks_gen
@@ -245,6 +245,7 @@ def test_texts_that_do_not_fit_are_not_guessed() -> None:
 
 
 @given(st.tuples(*[st.floats(-50, 150)] * 4), st.floats(0, 6.3))
+@example((0.0, 0.0, 0.0, 73.0), 1.0)  # no area, and a corner within rounding of two edges
 def test_a_clipped_polygon_is_what_is_inside(numbers, angle: float) -> None:
     x, y, width, height = numbers
     turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])

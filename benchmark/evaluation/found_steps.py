@@ -43,10 +43,10 @@ def locate_steps(kind: str, change: Tensor, step: Step) -> list[FoundStep]:
         ]
     texts = step.outputs or [""] * len(change)
     masks = (change > _MASK_THRESHOLD).cpu().numpy()
-    sure = [None] * len(texts) if step.confidence is None else step.confidence.tolist()
+    confidences = [None] * len(texts) if step.confidence is None else step.confidence.tolist()
     return [
         FoundStep(text, mask_quad(mask), confidence=_confidence(value))
-        for text, mask, value in zip(texts, masks, sure, strict=True)
+        for text, mask, value in zip(texts, masks, confidences, strict=True)
     ]
 
 

@@ -124,6 +124,7 @@ NOT_RUN = {
     "make ": "make test runs these tests; the other targets take minutes",
     "pip ": "goes over the network, and make test has done it",
     "ivl-fonts install": "downloads hundreds of megabytes; test_fonts_install.py has a small one",
+    "ivl-bench crossval": "trains on DOTA for an hour; test_validation.py has a small one",
     "ivl-bench eval --model ocr": "reads for minutes; test_baselines.py has a short one",
 }
 
@@ -170,7 +171,8 @@ def made_small(words: list[str], k: int, folder: Path) -> list[str]:
         task = words[words.index("--task") + 1] if "--task" in words else "toy-shapes"
         words += ["--set", "steps=2", "--set", "batch_size=2", "--threads", "1"]
         if "--train" not in words and "--plugin" not in words:  # smaller than the task's own
-            words += own_data(Path("data"), task)
+            own = own_data(Path("data"), task)
+            words += own[: own.index("--test")] if "--split" in words else own
         if task == "icdar-blocks":
             words += ["--set", "synthetic=0"]
     if "eval" in words[:4] and words[0] == "ivl-bench":

@@ -12,12 +12,14 @@ from benchmark.evaluation.evaluate import predict_all, score_predictions
 from benchmark.evaluation.predictions import RowPrediction
 from benchmark.models.build import build_model
 from benchmark.models.contract import Model
+from benchmark.models.load import find_weights, load_model
 from benchmark.results.environment import environment
 from benchmark.results.result import Result, scores_of
 from benchmark.run import Run, train_model
 from benchmark.training.run_folder import hold_folder
 from ivl_shards.format.reader import Dataset
 from ivl_shards.format.schema import Array
+from ivl_shards.generation.recipe import require
 from ivl_shards.progress import show_progress
 
 
@@ -34,7 +36,14 @@ def cross_validate(run: Run, folds: int, variants: Sequence[Mapping[str, Any]]) 
         Options of the model to predict with, such as thresholds, instead of those of the
         training. Each gets a result, from the same weights.
     """
-    task, train_set = run.task, run.open_train()
+    task = run.task
+    if encoder := run.config.training.encoder:
+        known = load_model(find_weights(encoder))[0]
+        require(
+            known.task != task.name,
+            f"encoder {encoder}: was trained on the photographs of all folds: use --set encoder=",
+        )
+    train_set = run.open_train()
     divided = open_folds(task, run.data, folds)
     dataset = divided.val
     found: list[list[RowPrediction]] = [[] for _ in variants]

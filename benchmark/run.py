@@ -233,6 +233,11 @@ def score_weights(
     """Score a file of weights on a test set; with `true_memory`, also its steps with that."""
     config, model = load_model(path, named)
     task = find_task(config.task)
+    require(
+        not (test.split == "val" and config.fold),
+        f"{path}: a fold of a cross-validation, which was trained on samples of this validation "
+        "set: ivl-bench crossval scores it",
+    )
     if INDUCTIVE_OCR in named:
         require(decoding.is_greedy, f"--lexicon, --beam: {INDUCTIVE_OCR} has its own decoding")
         config, model = replace(config, model=INDUCTIVE_OCR), with_recogniser(model, path)

@@ -19,10 +19,11 @@ from benchmark.data.datasets import (
     open_validation,
     split_validation,
 )
+from benchmark.evaluation.decoding import Decoding
 from benchmark.registry import TASKS, find_task, find_training
 from benchmark.results.result import result_from_json
 from benchmark.results.tables import describe_test_set, is_comparable
-from benchmark.run import Run, run_one
+from benchmark.run import Run, run_one, score_weights
 from benchmark.tasks.task import Split, Task
 from benchmark.training.processes import Processes
 from benchmark.training.run_folder import Config
@@ -144,6 +145,14 @@ def test_a_model_of_cross_validation_scores_photographs_it_has_not_seen(
     assert own.label == "inductive, 2 folds" and own.images == 6
     # A peak as low as 0 counts: the other thresholds are those that predictions were made with.
     assert other.changes == ("thresholds=0.0,0.0",) and other.scores != own.scores
+    fold = next((tmp_path / "runs").glob("*fold1of2"))
+    with pytest.raises(UserError, match="trained on samples of this validation set"):
+        score_weights(
+            fold / "weights.safetensors",
+            TestSet(DataFolder(tmp_path), split="val"),
+            Decoding(),
+            torch.device("cpu"),
+        )
     stored = result_from_json(own.to_json(), tmp_path / "result.json")
     assert stored.split == "val" and not is_comparable(stored)
     assert describe_test_set(stored) == "validation set"
@@ -170,5 +179,6 @@ def test_what_cannot_be_validated_is_one_line(run) -> None:
         (["crossval", "--try", "steps=3"], "--set"),
         (["crossval", "--try", "thresholds=3,4"], "thresholds"),
         (["crossval", "--folds", "1"], "at least 2"),
+        (["crossval", "--model", "end-to-end"], "trained on the photographs of all folds"),
     ):
         assert_one_line(run("ivl-bench", *arguments), 2, words)

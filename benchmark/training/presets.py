@@ -16,6 +16,7 @@ _PAPER: dict[str, Any] = {
     "weight_decay": 0.0,
     "grad_clip": 0.0,
     "augment": False,
+    "precision": "auto",
 }
 
 # A small shape and a large one of the same form differ in their size alone, so a line is read at

@@ -85,9 +85,14 @@ _LINE_READER = {
     "layers": choice("plain", "residual"),
     "alphabet": choice(*ALPHABETS),
     "scales": choice("one", "many"),
+    "beam": whole(0, 1000),
 }
 _BLOCK_READER = {
-    **{name: option for name, option in _LINE_READER.items() if name not in ("jitter", "extent")},
+    **{
+        name: option
+        for name, option in _LINE_READER.items()
+        if name not in ("jitter", "extent", "beam")
+    },
     "state": whole(1, 4096),
 }
 

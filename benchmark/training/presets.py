@@ -139,9 +139,9 @@ _VARIANTS: dict[str, tuple[str, dict[tuple[str, str], dict[str, Any]]]] = {
             },
         },
     ),
-    # Lines lie anywhere on a canvas of twenty lines, so whether one is the next depends on what is far
-    # above it: the finder needs a wide receptive field. Images are five times as high as those of toy
-    # shapes, hence the smaller batches of the end-to-end model: some 25 minutes of one idle core.
+    # Lines lie anywhere on a canvas of twenty lines, so whether one is the next depends on what is
+    # far above it: the finder needs a wide receptive field. Images are five times as high as those
+    # of toy shapes, hence the smaller batches of the end-to-end model.
     "toy-shapes-fixed": (
         "toy-shapes",
         {

@@ -13,6 +13,7 @@ import numpy as np
 from benchmark.evaluation.metrics import EDIT_DISTANCE, LINE_COUNT
 from benchmark.tasks.task import ReadingTask, Split
 from ivl_shards import Sample
+from ivl_shards.format.reader import Dataset
 from ivl_shards.format.schema import Array
 from shapes_gen import ToyRecipe, generate
 
@@ -49,6 +50,26 @@ def line_quads(sample: Sample) -> Array:
     return np.stack([x0, y0, x1, y0, x1, y1, x0, y1], axis=1).reshape(-1, 4, 2)
 
 
+def preprocess(
+    sample: Sample, rng: np.random.Generator | None, others: Dataset | None = None
+) -> Sample:
+    """Return the sample itself; in training its mirror image half of the time.
+
+    All shapes are symmetric, so a mirrored line is a line of the same shapes in reverse order.
+    """
+    if rng is None or rng.random() < 0.5:
+        return sample
+    width = sample.image.shape[1]
+    x0, y0, x1, y1 = sample["line_box"].T
+    mirrored = {
+        "image": sample.image[:, ::-1],
+        "steps": sample["steps"][:, ::-1],
+        "line_box": np.stack([width - x1, y0, width - x0, y1], axis=1),
+        "label": sample["label"][:, ::-1],
+    }
+    return Sample({**sample, **mirrored}, sample.sequence)
+
+
 TOY_SHAPES = ReadingTask(
     name="toy-shapes",
     title="Toy Shapes",
@@ -69,6 +90,7 @@ TOY_SHAPES = ReadingTask(
     alphabet_note="s, t, c are a small square, triangle and circle; capitals are large ones",
     line_texts=line_texts,
     line_quads=line_quads,
+    preprocess=preprocess,
 )
 
 TOY_SHAPES_FIXED = replace(

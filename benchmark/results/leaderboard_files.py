@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from benchmark.results.leaderboard import Leaderboard, Standing
-from benchmark.results.tables import Span, in_table, paper_source
+from benchmark.results.tables import Span, in_table, paper_source, samples_words
 from benchmark.tasks.task import Task
 
 _ROLES = {"trained": "trained lengths", "longer": "longer, mean", "longest": "longest"}
@@ -60,7 +60,7 @@ def _cells(board: Leaderboard, standing: Standing) -> list[str]:
         f"**{cell.markdown}**" if board.is_best(standing, k) else cell.markdown
         for k, cell in enumerate(standing.cells)
     ]
-    samples = "–" if row.samples is None else f"{row.samples:,}"
+    samples = samples_words(row.samples, row.images)
     return [f"*{label}*" if row.is_paper else label, *scores, str(row.seeds or "–"), samples]
 
 
@@ -110,8 +110,13 @@ def _task(task: Task) -> dict[str, str]:
 
 
 def _dataset(board: Leaderboard, standing: Standing) -> dict[str, Any]:
-    first, samples = standing.row.results[0], standing.row.samples
-    args = {"content_sha256": first.test_data, "samples": samples, "seeds": standing.row.seeds}
+    row = standing.row
+    args = {
+        "content_sha256": row.results[0].test_data,
+        "samples": row.samples,
+        "images": row.images,
+        "seeds": row.seeds,
+    }
     return {
         "type": board.task.dataset,
         "name": board.task.title,

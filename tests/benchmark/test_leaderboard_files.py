@@ -24,7 +24,18 @@ def test_the_page_has_the_models_of_every_task_and_no_trials() -> None:
     for result in RESULTS:
         assert f"## {result.task.title}\n" in page
         assert not any(f"({change}" in page for change in result.changed_settings)
-    assert "| *paper, inductive* |" in page and "| inductive | **100.00** |" in page
+    assert "| *paper, inductive* |" in page and "\n| inductive | **" in page
+
+
+def test_the_number_of_photographs_stands_beside_that_of_crops() -> None:
+    boards = all_leaderboards([r for r in RESULTS if r.images is not None])
+    assert boards
+    files, page = evaluation_files(boards), leaderboard_page(boards)
+    for standing in (s for board in boards for s in board.standings if s.row.images):
+        assert f" | {standing.row.samples:,} of {standing.row.images:,} images |" in page
+    for text in files.values():
+        (result,) = yaml.safe_load(text)["model-index"][0]["results"]
+        assert result["dataset"]["args"]["images"] > 1
 
 
 def test_hugging_face_reads_the_scores_of_the_page() -> None:

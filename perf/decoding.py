@@ -16,11 +16,10 @@ from measure import HEADER, Figure, at_most, best_seconds, stated
 
 from benchmark.data.batches import TrainingSet, make_batch, training_batches
 from benchmark.data.datasets import DataFolder
-from benchmark.evaluation.decoding import Decoding
+from benchmark.evaluation.decoding import Decoding, beam_texts
 from benchmark.evaluation.trie import lexicon_trie
 from benchmark.models.build import build_model
 from benchmark.models.ctc import greedy_texts
-from benchmark.models.decoders import beam_texts
 from benchmark.models.line_reader import LineReader
 from benchmark.models.step import Step
 from benchmark.reading.blocks import read_picture

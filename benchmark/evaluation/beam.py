@@ -1,6 +1,6 @@
 """Prefix beam search over the log-probabilities of CTC, compiled by numba.
 
-`benchmark.models.decoders` imports this module only when it is needed: importing numba is slow.
+`benchmark.evaluation.decoding` imports this module only when it is needed: importing numba is slow.
 
 A prefix of a text is an integer, the empty one is 0. `parent` leads from a prefix to the one that
 is shorter by a symbol, `child` to those that are longer. For the prefixes in the beam, two

@@ -1,18 +1,30 @@
-"""The decoding that a user asks for: greedy, with a beam, or with a lexicon."""
+"""Decoding: texts from the log-probabilities of CTC, (N, L, 1 + symbols), the blank first.
 
+Greedy decoding takes the most probable symbol of every frame. Prefix beam search sums over all
+alignments of a text and keeps the most probable prefixes, frame by frame; a trie defines which
+texts are allowed.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark.evaluation.trie import lexicon_trie
+from torch import Tensor
+
+from benchmark.evaluation.trie import Trie, any_text, lexicon_trie
 from benchmark.models.block_reader import BlockReader
 from benchmark.models.contract import Model
-from benchmark.models.decoders import WIDTH, Decoder, beam_decoder, greedy_decoder
+from benchmark.models.ctc import greedy_texts
 from benchmark.models.line_reader import LineReader
 from ivl_shards import UserError
 from ivl_shards.generation.recipe import require
 
+Decoder = Callable[[Tensor], list[str]]
+
 DEFAULT = "default"
 """Name of the lexicon that text blocks are generated from."""
+WIDTH = 32
+"""Default width of the beam."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +62,12 @@ def make_decoder(alphabet: str, lexicon: str | None = None, beam: int | None = N
     """Return a decoder: greedy, or a beam search if a lexicon or the width of a beam is given."""
     require(beam is None or 1 <= beam <= 1000, f"--beam {beam}: between 1 and 1000")
     if lexicon is None and beam is None:
-        return greedy_decoder(alphabet)
+        return lambda scores: greedy_texts(scores, alphabet)
     if lexicon is None:
-        return beam_decoder(alphabet, beam or WIDTH)
-    trie = lexicon_trie(_read_lexicon(lexicon), alphabet, f"lexicon {lexicon}")
-    return beam_decoder(alphabet, beam or WIDTH, trie)
+        trie = any_text(alphabet)
+    else:
+        trie = lexicon_trie(_read_lexicon(lexicon), alphabet, f"lexicon {lexicon}")
+    return lambda scores: beam_texts(scores, alphabet, trie, beam or WIDTH)
 
 
 def _read_lexicon(name: str) -> tuple[str, ...]:
@@ -66,3 +79,19 @@ def _read_lexicon(name: str) -> tuple[str, ...]:
 def lexicon_words(name: str) -> list[str]:
     """Return the words of a lexicon in lower case, without duplicates."""
     return list(dict.fromkeys(word.lower() for word in _read_lexicon(name)))
+
+
+def beam_texts(scores: Tensor, alphabet: str, trie: Trie, width: int = WIDTH) -> list[str]:
+    """Return the most probable text that the trie allows, or an empty one, for each of the
+    log-probabilities (N, L, V).
+
+    >>> import torch
+    >>> frames = torch.tensor([[[0.4, 0.6], [0.4, 0.6]]]).log()
+    >>> beam_texts(frames, "a", any_text("a"))  # three alignments give 'a', none gives 'aa'
+    ['a']
+    """
+    from benchmark.evaluation.beam import search  # imports numba, which is slow
+
+    arrays = trie.first, trie.symbols, trie.targets, trie.final
+    texts = [search(line, *arrays, width) for line in scores.detach().double().cpu().numpy()]
+    return ["".join(alphabet[k - 1] for k in text) for text in texts]

@@ -7,7 +7,9 @@ trained at once, and the gradient of the reading loss flows back through the str
 and the state into the encoder.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -18,7 +20,7 @@ from benchmark.data.batches import Batch, ReadingBatch
 from benchmark.evaluation.metrics import Prediction
 from benchmark.models.attention import POSITION_CHANNELS, encode_positions
 from benchmark.models.contract import Model
-from benchmark.models.decoders import Decoder, greedy_decoder
+from benchmark.models.ctc import greedy_texts
 from benchmark.models.layers import PlainUnit, to_grey
 from benchmark.models.line_reader import Dilated, LineReader, pad_to_cells
 from benchmark.models.reading_loss import group_by_length, line_targets, reading_loss
@@ -73,7 +75,7 @@ class BlockReader(Model):
         self.look, self.reader = twin.finder.look, twin.reader
         self.attention = LineAttention(twin.size.finder, state, step)
         # From log-probabilities (N, L, 1 + symbols) to texts; `Decoding.apply` may replace it.
-        self.decode: Decoder = greedy_decoder(alphabet)
+        self.decode: Callable[[Tensor], list[str]] = partial(greedy_texts, alphabet=alphabet)
 
     def loss(self, batch: Batch) -> Tensor:
         """Return the loss of attention and stopping, the mean over a block's steps, plus that of

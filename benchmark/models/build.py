@@ -85,14 +85,9 @@ _LINE_READER = {
     "layers": choice("plain", "residual"),
     "alphabet": choice(*ALPHABETS),
     "scales": choice("one", "many"),
-    "beam": whole(0, 1000),
 }
 _BLOCK_READER = {
-    **{
-        name: option
-        for name, option in _LINE_READER.items()
-        if name not in ("jitter", "extent", "beam")
-    },
+    **{name: option for name, option in _LINE_READER.items() if name not in ("jitter", "extent")},
     "state": whole(1, 4096),
 }
 

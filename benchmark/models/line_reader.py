@@ -10,7 +10,9 @@ predicts where the next line is (Δm_t), its text, and whether nothing is left. 
   `strips`). Nearly all the computation is here, and none of it is spent on background.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,8 +22,7 @@ from torch.nn import functional
 
 from benchmark.data.batches import Batch, ReadingBatch, image_batch
 from benchmark.models.contract import InductiveModel
-from benchmark.models.ctc import text_confidence
-from benchmark.models.decoders import Decoder, beam_decoder, greedy_decoder
+from benchmark.models.ctc import greedy_texts, text_confidence
 from benchmark.models.layers import BatchNorm, to_grey
 from benchmark.models.pyramid_finder import PyramidFinder
 from benchmark.models.reading_loss import group_by_length, line_targets, reading_loss
@@ -106,7 +107,6 @@ class LineReader(InductiveModel):
         jitter: float = 1.3,
         error: float = 0.06,
         along: float = 1.0,
-        beam: int = 0,
         **size: Any,
     ) -> None:
         """Set up the model.
@@ -120,8 +120,6 @@ class LineReader(InductiveModel):
             height. Both noises imitate the errors that the model itself makes when it reads.
         along
             The same along the line and for its height, over `error`.
-        beam
-            Width of the beam search; 0: greedy decoding.
         size
             Fields of `ReaderSize`.
         """
@@ -136,7 +134,7 @@ class LineReader(InductiveModel):
                 module.momentum = self.size.momentum
         self.reader = _strip_reader(channels, len(alphabet), self.size)
         # From log-probabilities (N, L, 1 + symbols) to texts; `Decoding.apply` may replace it.
-        self.decode: Decoder = beam_decoder(alphabet, beam) if beam else greedy_decoder(alphabet)
+        self.decode: Callable[[Tensor], list[str]] = partial(greedy_texts, alphabet=alphabet)
 
     def encode(self, images: Tensor) -> Tensor:
         """Return the features that all steps of a block share, (N, D, h, w).

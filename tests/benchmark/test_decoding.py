@@ -12,10 +12,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark.evaluation.decoding import make_decoder
+from benchmark.evaluation.decoding import beam_texts, make_decoder
 from benchmark.evaluation.trie import any_text, in_three_cases, lexicon_trie, lines_of_words
 from benchmark.models.ctc import greedy_texts
-from benchmark.models.decoders import beam_texts
 from benchmark.models.line_reader import LineReader
 from ivl_shards import UserError
 from textblocks_gen.words.lexicon import load_lexicon
@@ -165,10 +164,3 @@ def test_the_decoder_of_a_reader_can_be_replaced() -> None:
     beam = model.step(encoded, memory).outputs
     model.decode = lambda scores: ["said"] * len(scores)
     assert beam is not None and model.step(encoded, memory).outputs == ["said", "said"]
-
-
-def test_the_beam_is_an_option_of_the_reader() -> None:
-    """Three alignments give 'a', with 0.64 in all; the single most probable one is empty."""
-    scores = torch.tensor([[[0.6, 0.4], [0.6, 0.4]]]).log()
-    assert LineReader(1, "a").decode(scores) == [""]
-    assert LineReader(1, "a", beam=4).decode(scores) == ["a"]

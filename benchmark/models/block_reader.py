@@ -155,7 +155,7 @@ class BlockReader(Model):
         return [*lines]
 
     def _cut(self, images: Tensor, band: Band) -> Strips:
-        return cut_strips(images, band, self.size.rows, self.size.columns, self.size.squeeze)
+        return cut_strips(images, band, self.size.strip)
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,7 @@ _LINE_READER = {
     "rows": ROWS,
     "extent": number(0, 1000),
     "columns": whole(16, 4096),
+    "padding": choice("border", "zeros"),
     "reader": wholes(5, 1, 2048),
     "hidden": whole(1, 4096),
     "momentum": number(0, 1),
@@ -85,9 +86,14 @@ _LINE_READER = {
     "layers": choice("plain", "residual"),
     "alphabet": choice(*ALPHABETS),
     "scales": choice("one", "many"),
+    "views": whole(1, 32),
 }
 _BLOCK_READER = {
-    **{name: option for name, option in _LINE_READER.items() if name not in ("jitter", "extent")},
+    **{
+        name: option
+        for name, option in _LINE_READER.items()
+        if name not in ("jitter", "extent", "views")
+    },
     "state": whole(1, 4096),
 }
 

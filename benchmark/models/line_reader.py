@@ -28,10 +28,11 @@ from benchmark.models.pyramid_finder import PyramidFinder
 from benchmark.models.reading_loss import group_by_length, line_targets, reading_loss
 from benchmark.models.step import Step
 from benchmark.models.step_targets import ReadingSteps, reading_steps
-from benchmark.models.strip_reader import ResidualReader, StripReader
+from benchmark.models.strip_reader import COLUMNS, ResidualReader, StripReader
 from benchmark.models.strips import (
     Band,
     Strips,
+    StripShape,
     are_close,
     cut_strips,
     mask_bands,
@@ -78,6 +79,9 @@ class ReaderSize:
     """Distance between columns over that between rows."""
     columns: int = 720
     """Maximal length of a strip."""
+    padding: str = "border"
+    """What lies outside of the image, for strips: `border`, the nearest pixels of the image, as
+    suits photographs, or `zeros`, the ground of drawings."""
     layers: str = "plain"
     """Architecture of the strip reader: `plain` or `residual`."""
     reader: tuple[int, ...] = (32, 64, 96, 128, 160)
@@ -89,6 +93,11 @@ class ReaderSize:
     scales: str = "one"
     """`one`: the finder is made for lines of about one height; `many`: for lines of any height, up
     to that of the image."""
+
+    @property
+    def strip(self) -> StripShape:
+        """The shape of the strips."""
+        return StripShape(self.rows, self.columns, self.squeeze, self.padding)
 
 
 class LineReader(InductiveModel):
@@ -107,6 +116,7 @@ class LineReader(InductiveModel):
         jitter: float = 1.3,
         error: float = 0.06,
         along: float = 1.0,
+        views: int = 1,
         **size: Any,
     ) -> None:
         """Set up the model.
@@ -120,13 +130,15 @@ class LineReader(InductiveModel):
             height. Both noises imitate the errors that the model itself makes when it reads.
         along
             The same along the line and for its height, over `error`.
+        views
+            How many times a line is cut out and read at test time, see `read`.
         size
             Fields of `ReaderSize`.
         """
         super().__init__()
         self.alphabet, self.jitter = alphabet, jitter
         self.errors = error * np.array([along, 1, along, 1, along])
-        self.size = ReaderSize(**size)
+        self.size, self.views = ReaderSize(**size), views
         self.stride = _product(self.size.strides)
         self.finder = _finder(channels, self.size)
         for module in self.finder.modules():
@@ -165,10 +177,23 @@ class LineReader(InductiveModel):
     def read(self, images: Tensor, band: Band) -> tuple[list[str], Tensor]:
         """Read N bands of N grey images (N, 1, H, W), one of each.
 
+        Each line is cut out `views` times, each time a fraction of an LSTM step earlier, and the
+        reading is kept whose best alignment is the most probable. A symbol between two frames may
+        be left out, or read in both of them; in another view it lies in one frame.
+
         Returns the texts and the confidence in each, (N,).
         """
-        characters, _ = self.reader(self._cut(images, band))
-        return self.decode(characters), text_confidence(characters)
+        leads = [COLUMNS * k / self.views for k in range(self.views)]
+        readings = [self.reader(self._cut(images, band, lead))[0] for lead in leads]
+        probability = torch.stack([scores.amax(2).sum(1) for scores in readings])  # (views, N)
+        chosen = probability.argmax(0)
+        texts, confidence = [""] * len(chosen), probability.new_zeros(len(chosen))
+        for view, scores in enumerate(readings):
+            rows = torch.nonzero(chosen == view)[:, 0]
+            confidence[rows] = text_confidence(scores[rows])
+            for row, text in zip(rows.tolist(), self.decode(scores[rows]), strict=True):
+                texts[row] = text
+        return texts, confidence
 
     @torch.no_grad()
     def read_lines(self, picture: Array, band: Band) -> list[tuple[str, float]]:
@@ -233,10 +258,10 @@ class LineReader(InductiveModel):
             lambda images, cut: self.reader(self._cut(images, cut)),
         )
 
-    def _cut(self, images: Tensor, band: Band) -> Strips:
+    def _cut(self, images: Tensor, band: Band, lead: float = 0.0) -> Strips:
         if self.size.extent:
             band = band.with_height(self.size.extent)
-        return cut_strips(images, band, self.size.rows, self.size.columns, self.size.squeeze)
+        return cut_strips(images, band, self.size.strip, lead)
 
 
 class Finder(nn.Module):

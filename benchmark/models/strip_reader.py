@@ -8,9 +8,10 @@ from benchmark.models.ctc import BLANK
 from benchmark.models.layers import BatchNorm
 from benchmark.models.strips import Strips
 
-# One step of the LSTM, which is expensive, for four columns, and two frames of CTC for each step,
-# so that narrow letters have a frame of their own.
-_COLUMNS, _FRAMES = 4, 2
+COLUMNS = 4
+"""Columns of a strip for one step of the LSTM, which is expensive."""
+# Frames of CTC for each step, so that narrow letters have a frame of their own.
+_FRAMES = 2
 
 
 class StripReader(nn.Module):
@@ -47,7 +48,7 @@ class StripReader(nn.Module):
         x = self.flatten(x.flatten(1, 2))  # (N, e, steps)
         x, _ = self.along(x.transpose(1, 2))  # (N, steps, 2 · hidden)
         logits = self.characters(x).unflatten(2, (_FRAMES, -1)).flatten(1, 2)  # (N, L, V)
-        frames = -(-strips.columns // _COLUMNS) * _FRAMES
+        frames = -(-strips.columns // COLUMNS) * _FRAMES
         return blank_padding(logits, frames).log_softmax(2), frames
 
 
@@ -85,7 +86,7 @@ class ResidualReader(nn.Module):
         x = self.flatten(x)[:, :, 0]  # (N, sequence, steps)
         x, _ = self.along(x.transpose(1, 2))  # (N, steps, 2 · hidden)
         logits = self.characters(x).unflatten(2, (_FRAMES, -1)).flatten(1, 2)  # (N, L, V)
-        frames = -(-strips.columns // _COLUMNS) * _FRAMES
+        frames = -(-strips.columns // COLUMNS) * _FRAMES
         return blank_padding(logits.float(), frames).log_softmax(2), frames
 
 

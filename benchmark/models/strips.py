@@ -55,6 +55,19 @@ class Band:
 
 
 @dataclass(frozen=True)
+class StripShape:
+    """How lines are cut out."""
+
+    rows: int
+    columns: int
+    """Maximal length of a strip; longer lines are squeezed to fit."""
+    squeeze: float = 1.0
+    """Distance between columns over that between rows."""
+    padding: str = "border"
+    """What lies outside of the image: `border`, the nearest pixels of the image, or `zeros`."""
+
+
+@dataclass(frozen=True)
 class Strips:
     """The rectified pixels of N bands."""
 
@@ -192,25 +205,22 @@ def select_bands(condition: Tensor, band: Band, other: Band) -> Band:
     )
 
 
-def cut_strips(
-    images: Tensor, band: Band, rows: int, max_columns: int, squeeze: float = 1.0
-) -> Strips:
+def cut_strips(images: Tensor, band: Band, shape: StripShape, lead: float = 0.0) -> Strips:
     """Cut N bands out of N images (N, C, H, W), one of each, and rectify them.
 
-    Columns are `squeeze` times as far apart as rows; longer lines are squeezed further to fit
-    `max_columns`. Tall lines are cut out of an image at half the resolution, a quarter and so on,
-    because sampling single pixels would cause aliasing.
+    Strips begin `lead` columns earlier than usual. Tall lines are cut out of an image at half the
+    resolution, a quarter and so on, because sampling single pixels would cause aliasing.
     """
-    pitch = band.heights.mean(1) * _MARGIN / rows  # pixels from row to row, (N,)
+    pitch = band.heights.mean(1) * _MARGIN / shape.rows  # pixels from row to row, (N,)
     levels = pitch.clamp(min=1.0).log2().floor().long()
     if not levels.any():
-        return _cut_level(images, band, rows, max_columns, squeeze)
+        return _cut_level(images, band, shape, lead)
     parts = []
     for level in sorted(set(levels.tolist())):
         index = torch.nonzero(levels == level)[:, 0]
         factor = 2**level
         smaller = functional.avg_pool2d(images[index], factor, ceil_mode=True)
-        strips = _cut_level(smaller, band[index] / factor, rows, max_columns, squeeze)
+        strips = _cut_level(smaller, band[index] / factor, shape, lead)
         parts.append((index, strips))
     return _merge_strips(parts)
 
@@ -228,19 +238,21 @@ def _merge_strips(parts: list[tuple[Tensor, Strips]]) -> Strips:
     return Strips(pixels, used)
 
 
-def _cut_level(images: Tensor, band: Band, rows: int, max_columns: int, squeeze: float) -> Strips:
+def _cut_level(images: Tensor, band: Band, shape: StripShape, lead: float) -> Strips:
     """Cut bands out of images in which their lines are about `rows` pixels high."""
     height, length = band.heights.mean(1), band.length  # (N,) each
     margin = _END_MARGIN * height
-    pitch = height * _MARGIN / rows  # pixels from row to row
-    used = ((length + 2 * margin) / (pitch * squeeze)).clamp(rows, max_columns).ceil().long()
+    pitch = height * _MARGIN / shape.rows * shape.squeeze  # pixels from column to column
+    before = margin + lead * pitch
+    total = length + 2 * margin + lead * pitch
+    used = (total / pitch).clamp(shape.rows, shape.columns).ceil().long()
     # Few different shapes, so that the kernels that the backend prepares for a shape are reused.
     columns = -(-(int(used.max()) + _PADDING) // _COLUMN_MULTIPLE) * _COLUMN_MULTIPLE
     index = torch.arange(columns, device=images.device) + 0.5
-    distance = index * ((length + 2 * margin) / used)[:, None] - margin[:, None]  # (N, columns)
+    distance = index * (total / used)[:, None] - before[:, None]  # (N, columns)
     size = torch.tensor([images.shape[3], images.shape[2]], device=images.device)
-    grid = _points(band, distance, rows) / size * 2 - 1  # (N, rows, columns, 2)
-    pixels = functional.grid_sample(images, grid, padding_mode="border", align_corners=False)
+    grid = _points(band, distance, shape.rows) / size * 2 - 1  # (N, rows, columns, 2)
+    pixels = functional.grid_sample(images, grid, padding_mode=shape.padding, align_corners=False)
     return Strips(_standardise(pixels, index < used[:, None]), used)
 
 

@@ -14,7 +14,7 @@ from benchmark.models.inductive_ocr import cut_line
 from benchmark.models.line_reader import LineReader
 from benchmark.models.pyramid_finder import PyramidFinder
 from benchmark.models.step import Step
-from benchmark.models.strips import Band, band_quads, cut_strips, quad_bands
+from benchmark.models.strips import Band, StripShape, band_quads, cut_strips, quad_bands
 from benchmark.reading.multi_scale import (
     ReadStep,
     ScaleReading,
@@ -166,8 +166,10 @@ def test_tall_lines_are_averaged_not_sampled(factor: int) -> None:
     large = cv2.resize(small, None, fx=factor, fy=factor, interpolation=cv2.INTER_CUBIC)
     noisy = large + rng.choice([-0.5, 0.5], large.shape).astype(np.float32)
     band = Band(torch.tensor([[50.0, 30]]), torch.tensor([[350.0, 30]]), torch.full((1, 2), 24.0))
-    wanted = cut_strips(torch.from_numpy(small)[None, None], band, 32, 720)
-    found = cut_strips(torch.from_numpy(noisy)[None, None], band / (1 / factor), 32, 720)
+    wanted = cut_strips(torch.from_numpy(small)[None, None], band, StripShape(32, 720))
+    found = cut_strips(
+        torch.from_numpy(noisy)[None, None], band / (1 / factor), StripShape(32, 720)
+    )
     assert found.columns.tolist() == wanted.columns.tolist()
     used = int(wanted.columns)
     pair = np.corrcoef(
@@ -183,9 +185,9 @@ def test_strips_of_lines_of_all_heights_keep_their_order() -> None:
     heights = torch.tensor([16.0, 150.0, 40.0, 70.0])
     ends = torch.tensor([[60.0, 160.0]]), torch.tensor([[400.0, 160.0]])
     band = Band(ends[0].repeat(4, 1), ends[1].repeat(4, 1), heights[:, None].repeat(1, 2))
-    together = cut_strips(image.expand(4, -1, -1, -1), band, 32, 720)
+    together = cut_strips(image.expand(4, -1, -1, -1), band, StripShape(32, 720))
     for k in range(4):
-        alone = cut_strips(image, band[torch.tensor([k])], 32, 720)
+        alone = cut_strips(image, band[torch.tensor([k])], StripShape(32, 720))
         used = int(alone.columns)
         assert int(together.columns[k]) == used
         torch.testing.assert_close(together.pixels[k, :, :, :used], alone.pixels[0, :, :, :used])

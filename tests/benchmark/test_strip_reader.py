@@ -13,7 +13,14 @@ from benchmark.data.batches import ReadingBatch, TrainingSet, make_batch, traini
 from benchmark.models.build import build_model
 from benchmark.models.line_reader import LineReader
 from benchmark.models.load import bundled_weights, find_weights, load_initial, load_model
-from benchmark.models.strips import Band, are_close, cut_strips, perturb_bands, quad_bands
+from benchmark.models.strips import (
+    Band,
+    StripShape,
+    are_close,
+    cut_strips,
+    perturb_bands,
+    quad_bands,
+)
 from benchmark.registry import find_task, find_training
 from benchmark.training.checkpoints import State
 from benchmark.training.loop import make_optimizer, one_step
@@ -164,7 +171,7 @@ def test_the_reader_overfits_a_batch(blocks: Dataset) -> None:
     quads = torch.cat([q[: len(t)] for q, t in zip(batch.quads, batch.texts, strict=True)])
     image = torch.tensor([i for i, lines in enumerate(batch.texts) for _ in lines])
     grey = batch.images.mean(1, keepdim=True)[image]
-    strips = cut_strips(grey, quad_bands(quads), 32, 720, 4 / 3)
+    strips = cut_strips(grey, quad_bands(quads), StripShape(32, 720, 4 / 3))
     with torch.no_grad():
         read = model.decode(model.eval().reader(strips)[0])
     assert sum(a == b for a, b in zip(read, said, strict=True)) >= len(said) / 2
@@ -173,7 +180,9 @@ def test_the_reader_overfits_a_batch(blocks: Dataset) -> None:
 def test_squeezed_strips_are_shorter() -> None:
     band = Band(torch.tensor([[4.0, 20]]), torch.tensor([[100.0, 20]]), torch.full((1, 2), 16.0))
     image = torch.rand(1, 1, 40, 120)
-    plain, squeezed = (cut_strips(image, band, 32, 720, s).columns.item() for s in (1.0, 4 / 3))
+    plain, squeezed = (
+        cut_strips(image, band, StripShape(32, 720, s)).columns.item() for s in (1.0, 4 / 3)
+    )
     assert squeezed == pytest.approx(plain * 3 / 4, abs=1)
 
 
@@ -197,3 +206,53 @@ def test_training_data_have_numbers_and_test_data_have_words_only(tmp_path: Path
             for t in TASK.line_texts(open_dataset(tmp_path / f"{part.name}.h5")[k])
         )
         assert bool(set(texts) - set(" " + ascii_letters)) == (part.name == "train")
+
+
+def test_a_strip_can_begin_some_columns_earlier() -> None:
+    band = Band(torch.tensor([[30.0, 20]]), torch.tensor([[100.0, 20]]), torch.full((1, 2), 25.6))
+    image, shape = torch.rand(1, 1, 40, 120), StripShape(32, 720)  # one column a pixel
+    plain, earlier = (cut_strips(image, band, shape, lead=lead) for lead in (0.0, 3.0))
+    assert earlier.columns.item() == plain.columns.item() + 3
+    several = slice(3, plain.columns.item())
+    assert (
+        np.corrcoef(
+            earlier.pixels[0, 0, :, several].flatten(),
+            plain.pixels[0, 0, :, : several.stop - 3].flatten(),
+        )[0, 1]
+        > 0.99
+    )
+
+
+def test_what_lies_outside_of_the_image() -> None:
+    """A shape at the left edge goes on in the strip's margin, or the ground does."""
+    image = torch.zeros(1, 1, 40, 120)
+    image[..., 10:30, :8] = 1
+    band = Band(torch.tensor([[0.0, 20]]), torch.tensor([[100.0, 20]]), torch.full((1, 2), 25.6))
+    border, zeros = (
+        cut_strips(image, band, StripShape(32, 720, padding=name)).pixels[0, 0, 16]
+        for name in ("border", "zeros")
+    )
+    assert (border[:12] > 0).all()
+    assert (zeros[:6] < 0).all() and (zeros[10:12] > 0).all()
+
+
+def test_of_several_views_the_most_probable_reading_is_kept() -> None:
+    """In the first view, two frames share a symbol and both are more probably blank."""
+    model = reader(views=2).eval()
+    unsure = torch.tensor([[0.6, 0.4], [0.6, 0.4]])
+    sure = torch.tensor([[0.1, 0.9], [0.9, 0.1]])
+    model.alphabet, seen = "a", []
+
+    class Reader(torch.nn.Module):
+        def forward(self, strips):
+            seen.append(strips.columns.tolist())
+            first, second = (unsure, sure) if len(seen) == 1 else (sure, unsure)
+            return torch.stack([first, second]).log(), strips.columns
+
+    model.reader = Reader()
+    model.decode = lambda scores: [f"{line.exp().max():.1f}" for line in scores]
+    band = Band(torch.full((2, 2), 20.0), torch.tensor([[90.0, 20]] * 2), torch.full((2, 2), 16.0))
+    texts, confidence = model.read(torch.rand(2, 1, 40, 120), band)
+    assert texts == ["0.9", "0.9"]
+    assert confidence.tolist() == pytest.approx([0.9, 0.9])
+    assert seen[1][0] > seen[0][0]  # the second view begins earlier

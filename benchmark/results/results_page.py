@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
+from benchmark.evaluation.step_scores import StepScores
 from benchmark.files import require_file
 from benchmark.registry import TASKS
 from benchmark.results.curves import draw_curves, read_curve
 from benchmark.results.result import Result
+from benchmark.results.step_results import markdown_steps
 from benchmark.results.tables import (
     Row,
     in_table,
@@ -46,7 +48,8 @@ def results_page(results: Sequence[Result], notes: Mapping[str, str]) -> str:
         "confidence intervals over the test samples, or over the images that these were cut from",
         "where their number is given. ± is the standard deviation over the seeds. A label leaves",
         "out the preset `fast`. Trials, which change settings of a preset, are folded away; more",
-        "of them are in [experiments.md](experiments.md).",
+        "of them are in [experiments.md](experiments.md). Scores of single steps are those of the",
+        "inductive models; [PROTOCOL.md](PROTOCOL.md#step-scores) defines them.",
         "",
     ]
     for task in TASKS.values():
@@ -95,6 +98,7 @@ def _task_section(task: Task, results: Sequence[Result], notes: str) -> list[str
             lines += [head, "", *markdown_table(models, "model", with_samples=True), ""]
         if tried:
             trials += [head, "", *markdown_table(tried, "trial", with_samples=True), ""]
+    lines += _step_section(task, task_rows(task, results, task.metric))
     trained = _trained(results)
     if trained:
         lines += [*_training_table(trained), ""]
@@ -102,6 +106,17 @@ def _task_section(task: Task, results: Sequence[Result], notes: str) -> list[str
     if trials:
         lines += ["<details><summary>Trials</summary>", "", *trials, "</details>", ""]
     return lines
+
+
+def _step_section(task: Task, rows: Sequence[Row]) -> list[str]:
+    """Return the step scores of the models that have them, on the standard test set."""
+    runs: dict[str, list[StepScores]] = {}
+    for row in rows:
+        steps = [result.steps for result in row.results if result.steps is not None]
+        if steps and row.compares and not row.is_trial:
+            seeds = f", {len(steps)} seeds" if len(steps) > 1 else ""
+            runs[f"{in_table(row.label)}{seeds}"] = steps
+    return [*markdown_steps(runs, task.unit, max(task.train.counts)), ""] if runs else []
 
 
 def _split_trials(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.evaluation.metrics import Score
+from benchmark.evaluation.step_scores import StepScores
 from benchmark.registry import find_task, find_training
 from benchmark.results.leaderboard import Leaderboard, leaderboard
 from benchmark.results.result import Result, read_result, write_result
@@ -16,14 +17,8 @@ from commands import ROOT
 
 TOY, TEXT = find_task("toy-shapes"), find_task("text-blocks")
 OLD, RESULTS = Path(__file__).parent / "old_results", ROOT / "results"
-# Each kind of file that earlier versions wrote, and the same result in today's format.
-SAME = {
-    "run-several-metrics": RESULTS / "models/icdar-blocks-inductive.json",
-    "run-one-metric": RESULTS / "ablations/coloured-shapes-adadelta.json",
-    "run-dota-splits": OLD / "run-dota-splits-upgraded.json",
-    "eval": RESULTS / "long-sequences/toy-shapes-inductive-100-lines.json",
-    "ocr": RESULTS / "ocr-baselines/icdar-blocks-rapidocr-on-scenes-with-lexicon.json",
-}
+# Each kind of file that earlier versions wrote. Beside it lies the same result in today's format.
+KINDS = ("run-several-metrics", "run-one-metric", "run-dota-splits", "eval", "ocr")
 
 
 def made(values: dict[int, float], task=TOY, model: str = "inductive", **options) -> Result:
@@ -48,10 +43,10 @@ def best_of(board: Leaderboard, column: int) -> list[str]:
     return [s.row.label for s in board.standings if board.is_best(s, column)]
 
 
-@pytest.mark.parametrize("name", SAME)
+@pytest.mark.parametrize("name", KINDS)
 def test_an_old_file_reads_as_the_same_result(name: str) -> None:
     old = read_result(OLD / f"{name}.json")
-    new = read_result(SAME[name])
+    new = read_result(OLD / f"{name}-upgraded.json")
     assert old.scores == new.scores
     assert old == new
 
@@ -191,6 +186,31 @@ def test_the_number_of_photographs_stands_beside_that_of_the_samples(tmp_path: P
         ["source", "images", "7", "7"]
     ]
     assert "| 24 of 9 images |" in results_page([own], {})
+
+
+def test_the_page_has_the_steps_of_models_on_the_standard_test_set() -> None:
+    def steps(survival: dict[int, float]) -> StepScores:
+        table = {t: Score(value, value, value, 10) for t, value in survival.items()}
+        one = Score(1.25, 1.0, 2.0, 10)
+        return StepScores(table, table, one, one, one, one, one, one, one)
+
+    lengths = range(1, 5)
+    seeds = [
+        made(
+            dict.fromkeys(TOY.test.counts, 1.0),
+            config=config,
+            steps=steps(dict.fromkeys(lengths, v)),
+        )
+        for config, v in ((made({}).config, 90.0), (replace(made({}).config, seed=1), 80.0))
+    ]
+    other = made({1: 1.0}, model="other", config=None, test_data="0" * 64, steps=seeds[0].steps)
+    page = results_page([*seeds, other], {})
+    row = " | ".join(["85.00<br><sub>80.0–90.0</sub>"] * 4)
+    assert "trained to t = 3.\n\n| model | 1 | 2 | 3 | 4 |" in page
+    assert f"| inductive, 2 seeds | {row} |" in page
+    assert "| inductive, 2 seeds | 1.25<br><sub>1.0–2.0</sub> |" in page
+    assert page.count("| other") == 1  # its score alone
+    assert "first t steps" not in results_page([made({3: 1.0})], {})
 
 
 def test_labels_are_short_and_tell_models_apart() -> None:

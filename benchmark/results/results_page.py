@@ -9,7 +9,7 @@ from benchmark.files import require_file
 from benchmark.registry import TASKS
 from benchmark.results.curves import draw_curves, read_curve
 from benchmark.results.result import Result
-from benchmark.results.step_results import markdown_steps
+from benchmark.results.step_rows import markdown_steps, row_steps
 from benchmark.results.tables import (
     Row,
     in_table,
@@ -98,7 +98,7 @@ def _task_section(task: Task, results: Sequence[Result], notes: str) -> list[str
             lines += [head, "", *markdown_table(models, "model", with_samples=True), ""]
         if tried:
             trials += [head, "", *markdown_table(tried, "trial", with_samples=True), ""]
-    lines += _step_section(task, task_rows(task, results, task.metric))
+    lines += _step_section(task, results)
     trained = _trained(results)
     if trained:
         lines += [*_training_table(trained), ""]
@@ -108,14 +108,12 @@ def _task_section(task: Task, results: Sequence[Result], notes: str) -> list[str
     return lines
 
 
-def _step_section(task: Task, rows: Sequence[Row]) -> list[str]:
+def _step_section(task: Task, results: Sequence[Result]) -> list[str]:
     """Return the step scores of the models that have them, on the standard test set."""
     runs: dict[str, list[StepScores]] = {}
-    for row in rows:
-        steps = [result.steps for result in row.results if result.steps is not None]
-        if steps and row.compares and not row.is_trial:
-            seeds = f", {len(steps)} seeds" if len(steps) > 1 else ""
-            runs[f"{in_table(row.label)}{seeds}"] = steps
+    for row in task_rows(task, results, task.metric):
+        if row.compares and not row.is_trial and (steps := row_steps(row, results)):
+            runs[in_table(row.label)] = steps
     return [*markdown_steps(runs, task.unit, max(task.train.counts)), ""] if runs else []
 
 

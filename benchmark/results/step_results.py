@@ -143,54 +143,6 @@ def shown_steps(steps: Sequence[int], trained: int) -> list[int]:
     return sorted(t for t in kept if t in steps)
 
 
-def markdown_steps(runs: Mapping[str, Sequence[StepScores]], unit: str, trained: int) -> list[str]:
-    """Return the lines of two Markdown tables: survival by step, and what does not depend on it.
-
-    Parameters
-    ----------
-    runs
-        Of each model by its name: runs that differ in their seed alone.
-    unit
-        What a step finds: lines or objects.
-    trained
-        The longest sequence in training.
-    """
-    survival = {name: mean_by_step(each, "survival") for name, each in runs.items()}
-    true = {name: mean_by_step(each, "true_survival") for name, each in runs.items()}
-    rows = {**survival, **{f"{name}, true memory": table for name, table in true.items() if table}}
-    chosen = shown_steps(sorted({t for table in survival.values() for t in table}), trained)
-    lines = [
-        f"Samples whose first t steps are all right, in % by t; trained to t = {trained}.",
-        "",
-        _line(["model", *map(str, chosen)]),
-        "|---" * (len(chosen) + 1) + "|",
-    ]
-    for name, table in sorted(rows.items()):
-        lines.append(_line([name, *(_markdown_value(table.get(t)) for t in chosen)]))
-    titles = {
-        "stopped_right": "stopped right",
-        "stopped_early": "too early",
-        "stopped_late": "too late",
-        "omissions": f"{unit} never found",
-        "repeats": "steps that repeat one",
-    }
-    head = f"Stopping in % of the samples, omissions in % of the {unit}, repeats in % of the steps."
-    lines += ["", head, "", _line(["model", *titles.values()]), "|---" * (len(titles) + 1) + "|"]
-    for name, each in sorted(runs.items()):
-        lines.append(_line([name, *(_markdown_value(mean_overall(each, n)) for n in titles)]))
-    return lines
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _markdown_value(score: Score | None) -> str:
-    if score is None:
-        return "–"
-    return f"{score.value:.2f}<br><sub>{score.low:.1f}–{score.high:.1f}</sub>"
-
-
 def _sentences(unit: str, runs: Sequence[StepScores]) -> list[str]:
     """Return what does not depend on the number of the step."""
 

@@ -210,6 +210,11 @@ def test_the_page_has_the_steps_of_models_on_the_standard_test_set() -> None:
     assert f"| inductive, 2 seeds | {row} |" in page
     assert "| inductive, 2 seeds | 1.25<br><sub>1.0–2.0</sub> |" in page
     assert page.count("| other") == 1  # its score alone
+    guided = replace(seeds[0].steps, true_survival={1: Score(99.0, 98.0, 100.0, 10)})
+    page = results_page([*seeds, replace(seeds[0], curve=(), steps=guided)], {})
+    row = "99.00<br><sub>98.0–100.0</sub> | – | – | –"
+    assert f"| inductive, with the true memory | {row} |" in page
+    assert page.count("| inductive, 2 seeds |") == 3  # scores, survival, stopping
     assert "first t steps" not in results_page([made({3: 1.0})], {})
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from benchmark.evaluation.step_scores import ByStep, StepScores
 from benchmark.results.report.entries import Entry
 from benchmark.results.step_results import OVERALL, mean_by_step, mean_overall
+from benchmark.results.step_rows import row_steps
 from benchmark.results.tables import Row
 
 
@@ -15,7 +16,7 @@ def steps_json(
     """Return the step scores of the rows that have them, as the page takes them."""
     found = []
     for row in rows:
-        if runs := _row_steps(row, entries):
+        if runs := row_steps(row, (entry.result for entry in entries)):
             found.append(
                 {
                     "label": row.label,
@@ -28,22 +29,6 @@ def steps_json(
                 }
             )
     return found
-
-
-def _row_steps(row: Row, entries: Sequence[Entry]) -> list[StepScores]:
-    """Return the step scores of a row's runs; weights may have been scored again to get them."""
-    if row.is_paper:
-        return []
-    first = row.results[0]
-    seeds: dict[int | None, StepScores] = {}
-    for result in (entry.result for entry in entries):
-        same = (result.full_label, result.test_data) == (first.full_label, first.test_data)
-        if not same or result.steps is None:
-            continue
-        known = seeds.get(result.seed)
-        if known is None or (result.steps.true_survival and not known.true_survival):
-            seeds[result.seed] = result.steps
-    return list(seeds.values())
 
 
 def _points(scores: ByStep) -> list[list[float]]:

@@ -192,13 +192,11 @@ def test_trials_are_shown_on_demand(browser, tmp_path: Path) -> None:
     complaints = complaints_of(page)
     page.goto(path.as_uri())
     places = {
-        "#leaderboard [data-task=coloured-shapes] tbody tr": (
-            5,
-            10,
-        ),  # two trials are of other test sets
-        "#coloured-shapes .card > .scroll:visible tbody tr": (6, 13),
-        "#coloured-shapes .pair .card:nth-child(1) .legend button": (6, 13),
-        "#coloured-shapes .pair .card:nth-child(2) .legend button": (6, 13),
+        # Two trials are of other test sets.
+        "#leaderboard [data-task=coloured-shapes] tbody tr": (5, 10),
+        "#coloured-shapes .card > .scroll:visible table[aria-label*='by number'] tbody tr": (6, 13),
+        "#coloured-shapes .bar + .pair .card:nth-child(1) .legend button": (6, 13),
+        "#coloured-shapes .bar + .pair .card:nth-child(2) .legend button": (6, 13),
     }
 
     def counts() -> list[int]:

@@ -10,7 +10,8 @@ predicts where the next line is (Δm_t), its text, and whether nothing is left. 
   `strips`). Nearly all the computation is here, and none of it is spent on background.
 """
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -100,6 +101,29 @@ class ReaderSize:
         return StripShape(self.rows, self.columns, self.squeeze, self.padding)
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What was read in a strip."""
+
+    text: str
+    probability: float
+    """That of the best alignment."""
+    confidence: float
+
+
+def most_probable(readings: Sequence[Reading]) -> Reading:
+    """Return the reading of a line whose text has the highest total probability.
+
+    >>> views = [Reading("a", 0.5, 0.7), Reading("b", 0.6, 0.8), Reading("a", 0.4, 0.6)]
+    >>> most_probable(views).text
+    'a'
+    """
+    total: dict[str, float] = defaultdict(float)
+    for each in readings:
+        total[each.text] += each.probability
+    return max(readings, key=lambda each: (total[each.text], each.probability))
+
+
 class LineReader(InductiveModel):
     """An inductive reader that finds the next line of a block, then reads it.
 
@@ -178,22 +202,22 @@ class LineReader(InductiveModel):
         """Read N bands of N grey images (N, 1, H, W), one of each.
 
         Each line is cut out `views` times, each time a fraction of an LSTM step earlier, and the
-        reading is kept whose best alignment is the most probable. A symbol between two frames may
-        be left out, or read in both of them; in another view it lies in one frame.
+        text with the highest total probability is kept. A symbol between two frames may be left
+        out, or read in both of them; in another view it lies in one frame.
 
         Returns the texts and the confidence in each, (N,).
         """
         leads = [COLUMNS * k / self.views for k in range(self.views)]
-        readings = [self.reader(self._cut(images, band, lead))[0] for lead in leads]
-        probability = torch.stack([scores.amax(2).sum(1) for scores in readings])  # (views, N)
-        chosen = probability.argmax(0)
-        texts, confidence = [""] * len(chosen), probability.new_zeros(len(chosen))
-        for view, scores in enumerate(readings):
-            rows = torch.nonzero(chosen == view)[:, 0]
-            confidence[rows] = text_confidence(scores[rows])
-            for row, text in zip(rows.tolist(), self.decode(scores[rows]), strict=True):
-                texts[row] = text
-        return texts, confidence
+        views = [self._read_view(images, band, lead) for lead in leads]
+        chosen = [most_probable(readings) for readings in zip(*views, strict=True)]
+        confidence = torch.tensor([each.confidence for each in chosen], device=images.device)
+        return [each.text for each in chosen], confidence
+
+    def _read_view(self, images: Tensor, band: Band, lead: float) -> list[Reading]:
+        scores, _ = self.reader(self._cut(images, band, lead))
+        probability, confidence = scores.amax(2).sum(1).exp(), text_confidence(scores)
+        parts = self.decode(scores), probability.tolist(), confidence.tolist()
+        return [Reading(*each) for each in zip(*parts, strict=True)]
 
     @torch.no_grad()
     def read_lines(self, picture: Array, band: Band) -> list[tuple[str, float]]:

@@ -30,7 +30,7 @@ _TOY: dict[str, Any] = {
     "reader": [8, 16, 24, 32, 32],
     "hidden": 32,
     "jitter": 1.5,
-    "views": 4,
+    "views": 8,
 }
 
 # At a half, a quarter and an eighth of the resolution; eight times as many channels.

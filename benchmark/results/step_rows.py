@@ -45,7 +45,7 @@ def markdown_steps(runs: Mapping[str, Sequence[StepScores]], unit: str, trained:
     for name, each in runs.items():
         survival[_with_seeds(name, each)] = mean_by_step(each, "survival")
         if guided := [run for run in each if run.true_survival]:
-            label = _with_seeds(f"{name}, with the true memory", guided)
+            label = f"{name}, with the true memory{_of_seeds(guided, each)}"
             survival[label] = mean_by_step(guided, "true_survival")
     chosen = shown_steps(sorted({t for table in survival.values() for t in table}), trained)
     lines = [
@@ -69,6 +69,10 @@ def markdown_steps(runs: Mapping[str, Sequence[StepScores]], unit: str, trained:
         scores = [_markdown_value(mean_overall(each, score)) for score in titles]
         lines.append(_line([_with_seeds(name, each), *scores]))
     return lines
+
+
+def _of_seeds(runs: Sequence[StepScores], all_runs: Sequence[StepScores]) -> str:
+    return f", {len(runs)} of {len(all_runs)} seeds" if len(all_runs) > 1 else ""
 
 
 def _with_seeds(name: str, runs: Sequence[StepScores]) -> str:

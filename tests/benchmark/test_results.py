@@ -213,7 +213,7 @@ def test_the_page_has_the_steps_of_models_on_the_standard_test_set() -> None:
     guided = replace(seeds[0].steps, true_survival={1: Score(99.0, 98.0, 100.0, 10)})
     page = results_page([*seeds, replace(seeds[0], curve=(), steps=guided)], {})
     row = "99.00<br><sub>98.0–100.0</sub> | – | – | –"
-    assert f"| inductive, with the true memory | {row} |" in page
+    assert f"| inductive, with the true memory, 1 of 2 seeds | {row} |" in page
     assert page.count("| inductive, 2 seeds |") == 3  # scores, survival, stopping
     assert "first t steps" not in results_page([made({3: 1.0})], {})
 

@@ -78,10 +78,15 @@ def test_a_card_has_the_checksums_of_its_weights_and_of_their_training_set() -> 
     assert rows(card_text(read_card(path)))["Data checksum"].startswith("not stated")
 
 
-def test_scores_of_another_training_are_not_on_a_card() -> None:
-    path = find_weights("toy-shapes-inductive-fast")
+def test_scores_of_another_training_are_not_on_a_card(tmp_path) -> None:
+    """Nor is the machine of a training, unless the weights state it themselves."""
+    tensors, about = load_tensors(find_weights("toy-shapes-inductive-fast"))
+    del about["environment"]
+    path = tmp_path / "mine.safetensors"
+    save_tensors(path, tensors, about)
     results = stored_results(ROOT / "results")
     card = read_card(path, results)
+    assert "CPU" in rows(card_text(card))["Machine"]
     own = next(result for result in card.results if result.curve)
     later = replace(own, training_seconds=own.training_seconds + 60)
     training = replace(own.config.training, steps=500)

@@ -110,10 +110,10 @@ def _task_section(task: Task, results: Sequence[Result], notes: str) -> list[str
 
 def _step_section(task: Task, results: Sequence[Result]) -> list[str]:
     """Return the step scores of the models that have them, on the standard test set."""
-    runs: dict[str, list[StepScores]] = {}
+    runs: dict[str, tuple[int, list[StepScores]]] = {}
     for row in task_rows(task, results, task.metric):
         if row.compares and not row.is_trial and (steps := row_steps(row, results)):
-            runs[in_table(row.label)] = steps
+            runs[in_table(row.label)] = row.seeds or 1, steps
     return [*markdown_steps(runs, task.unit, max(task.train.counts)), ""] if runs else []
 
 

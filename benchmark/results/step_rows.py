@@ -29,23 +29,26 @@ def row_steps(row: Row, results: Iterable[Result]) -> list[StepScores]:
     return list(seeds.values())
 
 
-def markdown_steps(runs: Mapping[str, Sequence[StepScores]], unit: str, trained: int) -> list[str]:
+def markdown_steps(
+    runs: Mapping[str, tuple[int, Sequence[StepScores]]], unit: str, trained: int
+) -> list[str]:
     """Return the lines of two Markdown tables: survival by step, and what does not depend on it.
 
     Parameters
     ----------
     runs
-        Of each model by its name: runs that differ in their seed alone.
+        Of each model by its name: the number of its seeds, and the step scores of those that have
+        any.
     unit
         What a step finds: lines or objects.
     trained
         The longest sequence in training.
     """
     survival = {}
-    for name, each in runs.items():
-        survival[_with_seeds(name, each)] = mean_by_step(each, "survival")
+    for name, (seeds, each) in runs.items():
+        survival[f"{name}{_of_seeds(each, seeds)}"] = mean_by_step(each, "survival")
         if guided := [run for run in each if run.true_survival]:
-            label = f"{name}, with the true memory{_of_seeds(guided, each)}"
+            label = f"{name}, with the true memory{_of_seeds(guided, seeds)}"
             survival[label] = mean_by_step(guided, "true_survival")
     chosen = shown_steps(sorted({t for table in survival.values() for t in table}), trained)
     lines = [
@@ -65,18 +68,16 @@ def markdown_steps(runs: Mapping[str, Sequence[StepScores]], unit: str, trained:
     }
     head = f"Stopping in % of the samples, omissions in % of the {unit}, repeats in % of the steps."
     lines += ["", head, "", _line(["model", *titles.values()]), "|---" * (len(titles) + 1) + "|"]
-    for name, each in sorted(runs.items()):
+    for name, (seeds, each) in sorted(runs.items()):
         scores = [_markdown_value(mean_overall(each, score)) for score in titles]
-        lines.append(_line([_with_seeds(name, each), *scores]))
+        lines.append(_line([f"{name}{_of_seeds(each, seeds)}", *scores]))
     return lines
 
 
-def _of_seeds(runs: Sequence[StepScores], all_runs: Sequence[StepScores]) -> str:
-    return f", {len(runs)} of {len(all_runs)} seeds" if len(all_runs) > 1 else ""
-
-
-def _with_seeds(name: str, runs: Sequence[StepScores]) -> str:
-    return f"{name}, {len(runs)} seeds" if len(runs) > 1 else name
+def _of_seeds(runs: Sequence[StepScores], seeds: int) -> str:
+    if seeds == 1:
+        return ""
+    return f", {seeds} seeds" if len(runs) == seeds else f", {len(runs)} of {seeds} seeds"
 
 
 def _line(cells: Sequence[str]) -> str:

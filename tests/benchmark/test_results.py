@@ -215,6 +215,8 @@ def test_the_page_has_the_steps_of_models_on_the_standard_test_set() -> None:
     row = "99.00<br><sub>98.0–100.0</sub> | – | – | –"
     assert f"| inductive, with the true memory, 1 of 2 seeds | {row} |" in page
     assert page.count("| inductive, 2 seeds |") == 3  # scores, survival, stopping
+    page = results_page([seeds[0], replace(seeds[1], steps=None)], {})
+    assert page.count("| inductive, 1 of 2 seeds |") == 2  # survival, stopping
     assert "first t steps" not in results_page([made({3: 1.0})], {})
 
 

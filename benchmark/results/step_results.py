@@ -75,8 +75,11 @@ def _need(condition: Any, complaint: str) -> None:
 
 
 def mean_by_step(runs: Sequence[StepScores], name: str) -> ByStep:
-    """Return the mean over runs that differ in their seed, with the widest interval of theirs."""
-    tables: list[ByStep] = [getattr(run, name) for run in runs]
+    """Return the mean over runs that differ in their seed, with the widest interval of theirs.
+
+    Runs without this score are left out, as those that were not given the true memory.
+    """
+    tables: list[ByStep] = [table for run in runs if (table := getattr(run, name))]
     common = set.intersection(*map(set, tables)) if tables else set()
     return {t: _mean([table[t] for table in tables]) for t in sorted(common)}
 

@@ -46,9 +46,9 @@ def markdown_steps(
     """
     survival = {}
     for name, (seeds, each) in runs.items():
-        survival[f"{name}{_of_seeds(each, seeds)}"] = mean_by_step(each, "survival")
+        survival[f"{name}{of_seeds(each, seeds)}"] = mean_by_step(each, "survival")
         if guided := [run for run in each if run.true_survival]:
-            label = f"{name}, with the true memory{_of_seeds(guided, seeds)}"
+            label = f"{name}, with the true memory{of_seeds(guided, seeds)}"
             survival[label] = mean_by_step(guided, "true_survival")
     chosen = shown_steps(sorted({t for table in survival.values() for t in table}), trained)
     lines = [
@@ -70,11 +70,12 @@ def markdown_steps(
     lines += ["", head, "", _line(["model", *titles.values()]), "|---" * (len(titles) + 1) + "|"]
     for name, (seeds, each) in sorted(runs.items()):
         scores = [_markdown_value(mean_overall(each, score)) for score in titles]
-        lines.append(_line([f"{name}{_of_seeds(each, seeds)}", *scores]))
+        lines.append(_line([f"{name}{of_seeds(each, seeds)}", *scores]))
     return lines
 
 
-def _of_seeds(runs: Sequence[StepScores], seeds: int) -> str:
+def of_seeds(runs: Sequence[StepScores], seeds: int) -> str:
+    """Return what to add to a label: how many seeds there are, and how many of them these are."""
     if seeds == 1:
         return ""
     return f", {seeds} seeds" if len(runs) == seeds else f", {len(runs)} of {seeds} seeds"

@@ -9,6 +9,8 @@ from benchmark.evaluation.metrics import Score
 from benchmark.evaluation.step_scores import StepScores
 from benchmark.registry import find_task, find_training
 from benchmark.results.leaderboard import Leaderboard, leaderboard
+from benchmark.results.report.entries import Entry
+from benchmark.results.report.step_charts import steps_json
 from benchmark.results.result import Result, read_result, write_result
 from benchmark.results.results_page import results_page
 from benchmark.results.tables import read_results, task_rows, task_spans, text_tables
@@ -188,21 +190,19 @@ def test_the_number_of_photographs_stands_beside_that_of_the_samples(tmp_path: P
     assert "| 24 of 9 images |" in results_page([own], {})
 
 
-def test_the_page_has_the_steps_of_models_on_the_standard_test_set() -> None:
-    def steps(survival: dict[int, float]) -> StepScores:
-        table = {t: Score(value, value, value, 10) for t, value in survival.items()}
-        one = Score(1.25, 1.0, 2.0, 10)
-        return StepScores(table, table, one, one, one, one, one, one, one)
+def made_with_steps(seed: int, survival: float) -> Result:
+    """Return a result whose first t steps are all right in the same share for t = 1 … 4."""
+    table = {t: Score(survival, survival, survival, 10) for t in range(1, 5)}
+    one = Score(1.25, 1.0, 2.0, 10)
+    return made(
+        dict.fromkeys(TOY.test.counts, 1.0),
+        config=replace(made({}).config, seed=seed),
+        steps=StepScores(table, table, one, one, one, one, one, one, one),
+    )
 
-    lengths = range(1, 5)
-    seeds = [
-        made(
-            dict.fromkeys(TOY.test.counts, 1.0),
-            config=config,
-            steps=steps(dict.fromkeys(lengths, v)),
-        )
-        for config, v in ((made({}).config, 90.0), (replace(made({}).config, seed=1), 80.0))
-    ]
+
+def test_the_page_has_the_steps_of_models_on_the_standard_test_set() -> None:
+    seeds = [made_with_steps(0, 90.0), made_with_steps(1, 80.0)]
     other = made({1: 1.0}, model="other", config=None, test_data="0" * 64, steps=seeds[0].steps)
     page = results_page([*seeds, other], {})
     row = " | ".join(["85.00<br><sub>80.0–90.0</sub>"] * 4)
@@ -218,6 +218,17 @@ def test_the_page_has_the_steps_of_models_on_the_standard_test_set() -> None:
     page = results_page([seeds[0], replace(seeds[1], steps=None)], {})
     assert page.count("| inductive, 1 of 2 seeds |") == 2  # survival, stopping
     assert "first t steps" not in results_page([made({3: 1.0})], {})
+
+
+def test_the_chart_of_steps_has_the_true_memory_of_the_seeds_that_were_given_it() -> None:
+    own, other = made_with_steps(0, 90.0), made_with_steps(1, 80.0)
+    guided = replace(own.steps, true_survival={1: Score(99.0, 98.0, 100.0, 10)})
+    results = [own, other, replace(own, curve=(), steps=guided)]
+    rows = task_rows(TOY, results, TOY.metric)
+    [chart] = steps_json(rows, [Entry(each, None) for each in results], {"inductive": 0})
+    assert [point[:2] for point in chart["survival"]] == [[t, 85.0] for t in range(1, 5)]
+    assert chart["true_survival"] == [[1, 99.0, 98.0, 100.0]]
+    assert chart["true_label"] == "inductive, true memory, 1 of 2 seeds"
 
 
 def test_labels_are_short_and_tell_models_apart() -> None:

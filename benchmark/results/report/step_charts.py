@@ -6,7 +6,7 @@ from typing import Any
 from benchmark.evaluation.step_scores import ByStep, StepScores
 from benchmark.results.report.entries import Entry
 from benchmark.results.step_results import OVERALL, mean_by_step, mean_overall
-from benchmark.results.step_rows import row_steps
+from benchmark.results.step_rows import of_seeds, row_steps
 from benchmark.results.tables import Row
 
 
@@ -17,12 +17,14 @@ def steps_json(
     found = []
     for row in rows:
         if runs := row_steps(row, (entry.result for entry in entries)):
+            guided = [run for run in runs if run.true_survival]
             found.append(
                 {
                     "label": row.label,
                     "trial": row.is_trial,
                     "hue": hues[row.label],
                     "survival": _points(mean_by_step(runs, "survival")),
+                    "true_label": f"{row.label}, true memory{of_seeds(guided, row.seeds or 1)}",
                     "true_survival": _points(mean_by_step(runs, "true_survival")),
                     "overlap": _mean_overlap(runs),
                     **{name: _value(runs, name) for name in OVERALL},

@@ -221,7 +221,8 @@ def test_one_table_shows_the_metric_that_is_selected(browser, tmp_path: Path) ->
     page = browser.new_page()
     complaints = complaints_of(page)
     page.goto(path.as_uri())
-    tables, select = "#text-blocks .card > .scroll:visible", "#text-blocks select.metric"
+    tables = "#text-blocks .card > .scroll:visible table[aria-label*='by number']"
+    select = "#text-blocks select.metric"
     names = page.locator(f"{select} option").all_inner_texts()
     assert names == ["word recall", "word precision", "edit distance", "line count"]
     recall = page.inner_text(tables)

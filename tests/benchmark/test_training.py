@@ -370,11 +370,11 @@ def test_bfloat16_is_chosen_where_the_machine_knows_it(
     assert seen == [torch.bfloat16 if able else torch.float32]
 
 
-def test_the_demo_trains_the_fast_model_for_fewer_steps() -> None:
+def test_the_demo_trains_the_fast_model_for_fewer_steps_and_reads_fewer_views() -> None:
     task = find_task("toy-shapes")
     demo, fast = (find_training(task, "inductive", preset) for preset in ("demo", "fast"))
-    assert demo.steps < fast.steps
-    assert change_training(demo, {"steps": fast.steps}) == fast
+    assert demo.steps < fast.steps and demo.model["views"] < fast.model["views"]
+    assert change_training(demo, {"steps": fast.steps, "views": fast.model["views"]}) == fast
 
 
 def test_images_are_prepared_as_values_from_0_to_1() -> None:

@@ -248,6 +248,8 @@ def test_batches_are_normalised_over_all_processes(
         "steps=3",
         "--set",
         "batch_size=4",
+        "--set",
+        "precision=float32",
         "--threads",
         "1",
         "--quiet",

@@ -75,7 +75,7 @@ def markdown_steps(
 
 
 def of_seeds(runs: Sequence[StepScores], seeds: int) -> str:
-    """Return what to add to a label: how many seeds there are, and how many of them these are."""
+    """Return the end of a label: the number of seeds, and how many of them have these scores."""
     if seeds == 1:
         return ""
     return f", {seeds} seeds" if len(runs) == seeds else f", {len(runs)} of {seeds} seeds"
